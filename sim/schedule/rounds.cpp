@@ -16,6 +16,7 @@ struct Progress {
   StageId stage;
   std::int64_t count = 0;  ///< number of its microbatches
   std::int64_t cap = 0;
+  std::int64_t apart = 1;  ///< backwards from one update of an asynchronous run to the next
   std::int64_t forwards = 0;
   std::int64_t backwards = 0;
   std::size_t order = 0;  ///< position in Schedule::devices
@@ -30,8 +31,11 @@ class Rounds {
       const Replica& replica = replicas_[id];
       const auto [found, is_new] = order_of.try_emplace(replica.device, schedule_.devices.size());
       if (is_new) schedule_.devices.push_back({replica.device, Discipline::Strict, {}});
-      workers_.push_back({id, replica.stage, replicas_.count(id, plan_.microbatches), in_flight[replica.stage.value()],
-                          0, 0, found->second});
+      Progress worker{.id = id, .stage = replica.stage, .order = found->second};
+      worker.count = replicas_.count(id, plan_.microbatches);
+      worker.cap = in_flight[replica.stage.value()];
+      worker.apart = replica.taken * plan_.rounds_per_update;
+      workers_.push_back(worker);
     }
     by_order_.resize(schedule_.devices.size());
     for (ReplicaId id : replicas_.all()) by_order_[workers_[id].order].push_back(id);
@@ -48,20 +52,21 @@ class Rounds {
     }
     for (const Progress& worker : workers_) {
       // The least unfinished microbatch can always go on: no earlier one is in flight, caps are at least 1, and the
-      // waiting of asynchronous replicas is for earlier microbatches only.
+      // waiting of asynchronous replicas is for earlier rounds of turns only.
       STAGECRAFT_CHECK(worker.backwards == worker.count, "every microbatch finishes within the caps");
     }
     return std::move(schedule_);
   }
 
  private:
-  /// Asynchronous replicas of the same layers wait for one another after each microbatch. Unless they take as many
-  /// turns, no order lets all of them finish; such plans are refused earlier.
+  /// Asynchronous replicas of the same layers wait for one another before each update. Unless their turns repeat after
+  /// as many microbatches, no order lets all of them finish; such plans are refused earlier.
   void make_rings() {
     ended_.resize(replicas_.rings().size());
     for (const Progress& worker : workers_) {
       for (std::size_t ring : replicas_.rings_of(worker.stage)) {
-        ended_[ring].resize(std::max(ended_[ring].size(), static_cast<std::size_t>(worker.count)));
+        const auto updates = static_cast<std::size_t>(worker.count / worker.apart);
+        ended_[ring].resize(std::max(ended_[ring].size(), updates));
       }
     }
   }
@@ -95,10 +100,10 @@ class Rounds {
   [[nodiscard]] bool can_backward(const Progress& worker) const {
     if (worker.backwards >= worker.forwards) return false;
     if (!are_done(worker.stage.value() + std::size_t{1}, plan_.stages.size(), worker, true)) return false;
-    if (ended_.empty() || worker.backwards == 0) return true;
-    const auto before = static_cast<std::size_t>(worker.backwards - 1);
+    const auto updates = static_cast<std::size_t>(worker.backwards / worker.apart);
+    if (ended_.empty() || updates == 0) return true;
     return std::ranges::all_of(replicas_.rings_of(worker.stage), [&](std::size_t ring) {
-      return ended_[ring][before] == replicas_.rings()[ring].members.size();
+      return ended_[ring][updates - 1] == replicas_.rings()[ring].members.size();
     });
   }
 
@@ -128,10 +133,11 @@ class Rounds {
     action.stage = worker.stage;
     action.microbatch = next_of(worker, backward);
     std::int64_t& done = backward ? worker.backwards : worker.forwards;
-    if (backward && !ended_.empty()) {
-      for (std::size_t ring : replicas_.rings_of(worker.stage)) ++ended_[ring][static_cast<std::size_t>(done)];
-    }
     ++done;
+    if (backward && !ended_.empty() && done % worker.apart == 0) {
+      const auto update = static_cast<std::size_t>(done / worker.apart - 1);
+      for (std::size_t ring : replicas_.rings_of(worker.stage)) ++ended_[ring][update];
+    }
     schedule_.devices[worker.order].actions.push_back(action);
   }
 
@@ -139,7 +145,7 @@ class Rounds {
   const Replicas& replicas_;
   Schedule schedule_;
   IndexVector<ReplicaId, Progress> workers_;
-  std::vector<std::vector<std::size_t>> ended_;   ///< by ring, by k: replicas with k + 1 backwards; asynchronous only
+  std::vector<std::vector<std::size_t>> ended_;   ///< by ring, by update: replicas with the backwards before it
   std::vector<std::vector<ReplicaId>> by_order_;  ///< workers of each device
 };
 

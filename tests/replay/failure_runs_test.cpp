@@ -79,7 +79,8 @@ struct FailingRun {
   std::optional<std::int64_t> checkpoint;
   Seconds leave;
   std::uint32_t seed = 0;
-  std::shared_ptr<std::vector<Plan>> plans = std::make_shared<std::vector<Plan>>();  ///< of the last run, in order
+  std::shared_ptr<std::vector<Plan>> plans =
+      std::make_shared<std::vector<Plan>>();  ///< of the last evaluation, in order
 
   [[nodiscard]] std::size_t layers() const { return graph.layers.size(); }
   [[nodiscard]] bool saves() const { return seed % 4 >= 2; }  ///< for a time at each checkpoint
@@ -307,9 +308,8 @@ class FailureOracle {
       const bool is_checkpoint = change->reason.find("checkpoint") != std::string::npos;
       if (is_checkpoint && run_.saves()) CHECK(testing::was_saved(timeline_, when.goes_on_with, when.at));
       std::int64_t lost = is_checkpoint ? *run_.checkpoint : 1;
-      std::int64_t round = run_.synchronous ? 2 * kOfIteration : 1;
-      for (const Plan& plan : *run_.plans) round = std::max(round, testing::round_of(plan));
-      lost += round;  // whose gradients may be on their way
+      lost += run_.synchronous ? 2 * kOfIteration
+                               : testing::longest_round(timeline_);  // whose gradients may be on their way
       CHECK(done - when.goes_on_with <= lost);
       if (run_.synchronous) CHECK(when.goes_on_with % kOfIteration == 0);
     }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "sim/model/plan.hpp"
 #include "sim/model/timeline.hpp"
 #include "tests/replay/layer_times.hpp"
 
@@ -8,14 +7,21 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <numeric>
+#include <set>
 
 namespace stagecraft::testing {
 
-/// The microbatches after which all stages of the plan have updated their weights.
-inline std::int64_t round_of(const Plan& plan) {
+/// The microbatches after which all stages have updated their weights, under each plan of the run. A replica that has
+/// had no forward is behind all others. (The plans of a replay are not known here: it runs in a process of its own.)
+inline std::int64_t longest_round(const Timeline& timeline) {
+  std::map<StageId, std::set<PlaceId>> replicas;
+  for (const TimelineEntry& entry : timeline) {
+    if (entry.kind == OpKind::Forward) replicas[entry.stage].insert(entry.from);
+  }
   std::int64_t round = 1;
-  for (const Stage& stage : plan.stages) round = std::lcm(round, std::ssize(stage.replicas));
+  for (const auto& [stage, places] : replicas) round = std::lcm(round, std::ssize(places));
   return round;
 }
 

@@ -140,6 +140,27 @@ TEST_CASE("deadlock: two pipelines on shared devices have orders that run to the
   }
 }
 
+TEST_CASE(
+    "deadlock: with unequal shares and updates after several rounds pipedream runs to its end, 600 random plans") {
+  int allowed = 0;
+  for (std::uint32_t seed = 1; seed <= testing::random_cases(600U); ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const std::uint32_t pipelines = 1 + seed % 2;
+    Plan plan = random_plan(seed, "pipedream", true, pipelines);
+    if (pipelines > 1) plan.pipeline_shares = testing::random_shares(pipelines, random);
+    for (Stage& stage : plan.stages) {
+      if (pipelines == 1) stage.shares = testing::random_shares(stage.replicas.size(), random);
+    }
+    plan.rounds_per_update = draw(random, 1, 3);
+    if (is_refused(plan)) continue;
+    ++allowed;
+    plan.microbatches = testing::least_length(plan) + draw(random, 0, 30);
+    CHECK_FALSE(deadlocks(plan));
+  }
+  CHECK(allowed > testing::random_cases(350));
+}
+
 TEST_CASE("deadlock: pipedream refuses pipelines whose rounds never fit, and no others, 400 random plans") {
   int refused = 0;
   for (std::uint32_t seed = 1; seed <= testing::random_cases(400U); ++seed) {

@@ -179,7 +179,8 @@ class LivePlanner {
     first -= next_.steady_in_flight;
     live_.shapes.front().begin = {first, first, false};
     for (LiveMove& move : live_.moves) {
-      if (saves(now_.replicas()[move.to].stage)) move.reserved_after = first;
+      const bool any_saves = saves(now_.replicas()[move.from].stage) || saves(now_.replicas()[move.to].stage);
+      if (any_saves) move.reserved_after = first;
     }
   }
 

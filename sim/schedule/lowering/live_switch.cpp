@@ -38,18 +38,23 @@ OpId LiveSwitch::append_setup(DeviceId device) {
   return state_.writer.append(op);
 }
 
-/// Takes the memory that devices will keep in addition, once the receiver has run enough backwards.
+/// Takes the memory that devices will keep in addition, once giver and receiver have run enough backwards. Each device
+/// first ends what it has been given to run: microbatches of a plan before the present one may be in flight there.
 void LiveSwitch::reserve_if_due(Moving& moving) {
-  if (!moving.reserved.is_none() || backwards_[moving.move.to] < moving.move.reserved_after) return;
-  const OpId last = state_.lanes.last(state_.shape.device_index(moving.move.to));
+  if (!moving.reserved.is_none()) return;
+  if (std::min(backwards_[moving.move.from], backwards_[moving.move.to]) < moving.move.reserved_after) return;
+  const auto append_when_free = [&](DeviceId device) {
+    const OpId last = state_.lanes.last(state_.shape.device_index(device));
+    const OpId setup = append_setup(device);
+    if (!last.is_none()) state_.writer.depend_on(last);
+    return setup;
+  };
   for (const auto& [device, kept] : moving.move.grows) {
-    append_setup(device);
-    if (moving.move.reserved_after > 0) state_.writer.depend_on(last);
+    append_when_free(device);
     state_.writer.take(state_.shape.platform().place(device), kept);
   }
   const DeviceId to = state_.replicas()[moving.move.to].device;
-  moving.reserved = append_setup(to);
-  if (moving.move.reserved_after > 0) state_.writer.depend_on(last);
+  moving.reserved = append_when_free(to);
   state_.writer.take(state_.shape.platform().place(to), MemoryCategory::Weights, moving.move.beside);
 }
 
@@ -197,10 +202,8 @@ void LiveSwitch::note_backward(ReplicaId replica, std::uint32_t microbatch) {
   const std::int64_t backwards = ++backwards_[replica];
   for (Moving& moving : moves_) {
     const LiveMove& move = moving.move;
-    if (move.to == replica) {
-      reserve_if_due(moving);
-      drop_versions_beside(moving, microbatch);
-    }
+    if (move.from == replica || move.to == replica) reserve_if_due(moving);
+    if (move.to == replica) drop_versions_beside(moving, microbatch);
     if (move.from != replica || backwards > move.first_backward) continue;
     STAGECRAFT_CHECK(backwards == std::int64_t{microbatch} + 1, "updates are in the order of the microbatches");
     if (copies_version(moving, backwards)) copy_version(moving, backwards / rounds_);

@@ -24,7 +24,7 @@ struct LiveMove {
   std::int64_t first_version = 0;
   std::int64_t first_urgent = 0;  ///< the weights of the receiver's first forward
   std::int64_t last_version = 0;
-  std::int64_t reserved_after = 0;  ///< backwards of the receiver, which then has room
+  std::int64_t reserved_after = 0;  ///< backwards of giver and receiver, which then have room
   Bytes weights;                    ///< of one version
   Bytes optimizer;
   Bytes beside;  ///< weights that the receiver keeps beyond its versions, until it is done with the stash handed over
