@@ -146,9 +146,13 @@ std::vector<std::int64_t> pipeline_counts(const PlanRequest& request) {
 }
 
 Variants pipeline_variants(const PlanRequest& request) {
+  constexpr std::size_t kMostDevices = 256;  // of a pipeline; planning for more takes a minute
   Variants variants;
   if (request.options.count(kPipelines) > 0) return variants;
-  for (const std::int64_t count : pipeline_counts(request)) {
+  const std::vector<std::int64_t> counts = pipeline_counts(request);
+  for (const std::int64_t count : counts) {
+    const std::size_t devices = request.platform.devices.size() / static_cast<std::size_t>(count);
+    if (devices > kMostDevices && count != counts.back()) continue;
     variants.tried.push_back(request.options.with(kPipelines, count));
   }
   return variants;

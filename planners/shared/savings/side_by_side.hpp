@@ -15,7 +15,8 @@ namespace stagecraft {
 /// or nodes have whole pipelines. Of an explicit platform without nodes every divisor.
 [[nodiscard]] std::vector<std::int64_t> pipeline_counts(const PlanRequest& request);
 
-/// `PlannerInfo::variants` of a planner with the option: these numbers, if it is 0.
+/// `PlannerInfo::variants` of a planner with the option: if it is 0 these numbers, of
+/// pipelines of at most 256 devices.
 [[nodiscard]] Variants pipeline_variants(const PlanRequest& request);
 
 /// As many pipelines side by side as the option `pipelines` says, and one if it says nothing. `plan_one` plans for the first devices of the platform (`first_devices`), each as slow and
