@@ -24,8 +24,8 @@ struct EvenShape {
 /// **Throws** InputError naming what the platform, the schedule or the model has not enough of.
 [[nodiscard]] std::vector<EvenShape> even_shapes(const PlannerInfo& planner, const PlanRequest& request);
 
-/// The `most` shapes whose plans have the best claims, of those that `best_even_pipeline` would choose from and that fit
-/// in memory; the best one first. **Throws** and **costs** as it.
+/// The `most` shapes whose plans have the best claims, of those that `best_even_pipeline` would choose from and
+/// that fit in memory; the best one first. **Throws** and **costs** as it.
 [[nodiscard]] std::vector<EvenShape> best_even_shapes(const PlannerInfo& planner, const PlanRequest& request,
                                                       const std::vector<EvenShape>& shapes, std::size_t most);
 

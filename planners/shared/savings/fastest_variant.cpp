@@ -65,7 +65,8 @@ class VariantSearch {
   [[nodiscard]] PlanResult answer() && {
     if (best_) {
       best_->work = work_;
-      if (tried_ > 1) best_->notes.push_back(values_ + " takes the least time of " + std::to_string(tried_) + " tried");
+      if (best_is_ > 1)
+        best_->notes.push_back(values_ + " takes the least time of " + std::to_string(tried_) + " tried");
       return *std::move(best_);
     }
     if (!none_) throw InputError(*refusal_);
@@ -82,6 +83,7 @@ class VariantSearch {
     if (best_ && time >= least_) return;
     best_ = std::move(planned);
     least_ = time;
+    best_is_ = tried_;
     values_ = chosen_values(planner_, request_.options, asked.options);
   }
 
@@ -109,6 +111,7 @@ class VariantSearch {
   std::optional<Infeasible> none_;
   std::optional<InputError> refusal_;
   std::int64_t tried_ = 0;
+  std::int64_t best_is_ = 0;  ///< of those tried, from 1 on
   double work_ = 0.0;
 };
 

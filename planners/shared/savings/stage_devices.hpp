@@ -10,8 +10,8 @@ namespace stagecraft {
 
 // Pipelines whose stages all have the same number of replicas, one device each.
 
-/// The options `stages` and `replicas`, 0 by default: the planner chooses (`shape_variants`). Without `stages` there are
-/// as many as `limits` allow for the replicas that are given; one replica is the form of the papers.
+/// The options `stages` and `replicas`, 0 by default: the planner chooses (`shape_variants`). Without `stages`
+/// there are as many as `limits` allow for the replicas that are given; one replica is the form of the papers.
 [[nodiscard]] OptionInfo stages_option(const std::string& limits);
 [[nodiscard]] OptionInfo replicas_option();
 
@@ -27,10 +27,10 @@ void require_devices(const PlannerInfo& planner, const PlanRequest& request, std
 [[nodiscard]] std::vector<std::vector<DeviceId>> stage_devices(const PlannerInfo& planner, const PlanRequest& request,
                                                                std::size_t units);
 
-/// `PlannerInfo::variants` of a planner with these two options: of what they leave open, the six shapes with which even
-/// pipelines that recompute at most are best and fit (`best_even_shapes`), two for a model of more than 500 layers;
-/// if there are fewer, or none has a plan, the longest pipeline for each number of replicas. The plan that runs keeps its shape as long as there are
-/// devices for it and none for more. None if `replicas` are given.
+/// `PlannerInfo::variants` of a planner with these two options: of what they leave open, the six shapes with which
+/// even pipelines that recompute at most are best and fit (`best_even_shapes`), two for a model of more than 500
+/// layers; if there are fewer, or none has a plan, the longest pipeline for each number of replicas. The plan that
+/// runs keeps its shape as long as there are devices for it and none for more. None if `replicas` are given.
 /// **Throws** InputError as `even_shapes`. **Cost** that of `best_even_shapes`.
 [[nodiscard]] Variants shape_variants(const PlannerInfo& planner, const PlanRequest& request, std::size_t units);
 
