@@ -58,16 +58,16 @@ namespace {
 /// Whether the options leave the shape to the planner. With `replicas` there are as many stages as devices allow.
 bool is_open(const Options& options) { return options.count("replicas") == 0; }
 
-/// The shape of the plan that runs, unless it leaves room for one more stage or replica, or devices have gone.
-std::optional<EvenShape> running_shape(const PlanRequest& request) {
-  if (request.running == nullptr || request.options.count("stages") > 0) return std::nullopt;
+/// The number of replicas of the plan that runs, if all its stages have as many and there are devices for them.
+std::optional<std::int64_t> running_replicas(const PlanRequest& request) {
+  if (request.running == nullptr) return std::nullopt;
   const std::vector<Stage>& stages = request.running->stages;
-  const EvenShape shape{stages.size(), stages.front().replicas.size()};
-  const auto has_as_many = [&](const Stage& stage) { return stage.replicas.size() == shape.replicas; };
-  const std::size_t used = shape.length * shape.replicas;
-  const std::size_t devices = request.platform.devices.size();
-  const bool has_room = used + std::min(shape.length, shape.replicas) <= devices;
-  return std::ranges::all_of(stages, has_as_many) && used <= devices && !has_room ? std::optional(shape) : std::nullopt;
+  const std::size_t replicas = stages.front().replicas.size();
+  const auto has_as_many = [&](const Stage& stage) { return stage.replicas.size() == replicas; };
+  const std::size_t least = std::max<std::size_t>(1, static_cast<std::size_t>(request.options.count("stages")));
+  if (!std::ranges::all_of(stages, has_as_many) || least * replicas > request.platform.devices.size())
+    return std::nullopt;
+  return static_cast<std::int64_t>(replicas);
 }
 
 Options with_shape(const Options& options, const EvenShape& shape) {
@@ -81,7 +81,7 @@ Variants shape_variants(const PlannerInfo& planner, const PlanRequest& request, 
   constexpr std::size_t kFewLayers = 500;  // a plan takes a second at most
   const Options& options = request.options;
   if (!is_open(options) || static_cast<std::size_t>(options.count("stages")) > units) return {};
-  if (const auto running = running_shape(request)) return {{with_shape(options, *running)}, {}};
+  if (const auto running = running_replicas(request)) return {{options.with("replicas", *running)}, {}};
   std::vector<EvenShape> shapes = even_shapes(planner, request);
   std::erase_if(shapes, [&](const EvenShape& shape) { return shape.length > units; });
   PlanRequest asked = request;

@@ -36,7 +36,8 @@ TEST_CASE("compare --vary: figures by hand on an explicit platform, with both en
   const Toy toy;
   for (const char* engine : {"evaluate", "replay"}) {
     CAPTURE(engine);
-    const Ran ran = toy.on("compare", vary("gpipe,data-parallel", {"--engine", engine, "--microbatches", "8"}));
+    const Ran ran = toy.on("compare", vary("gpipe,data-parallel",
+                                           {"--set", "gpipe.replicas=1", "--engine", engine, "--microbatches", "8"}));
     REQUIRE(ran.code == 0);
     const Json json = Json::parse(ran.out)["models"][0]["sensitivity"];
     const auto time = [&](const std::string& name) { return 32 / throughput(json["variations"], name, "gpipe"); };
@@ -94,7 +95,8 @@ TEST_CASE("compare --vary: without it there is no sensitivity, and with fewer th
 
 TEST_CASE("compare --vary: the last line says whether the winner survives") {
   const Toy toy;
-  const Ran ran = toy.on("compare", {"--planners", "gpipe,data-parallel", "--vary", "--no-timings"});
+  const Ran ran =
+      toy.on("compare", {"--planners", "gpipe,data-parallel", "--set", "gpipe.replicas=1", "--vary", "--no-timings"});
   CHECK(ran.out.ends_with("\ndata-parallel survives all 10 variations.\n"));
 }
 

@@ -48,7 +48,7 @@ std::string reason_of_failure(const Json& answer) {
 TEST_CASE("simulate --replan: a run leaves a device that fails, and goes back to the last checkpoint") {
   const Pipeline pipeline;
   const Json told = with_failure(pipeline, "plan.yaml", "at: 6.001 s, device: b, fails_for: 1 h",
-                                 "vpipe,granularity=layers,checkpoint=100,restart=2 s", "500 ms");
+                                 "vpipe,granularity=layers,replicas=1,checkpoint=100,restart=2 s", "500 ms");
   REQUIRE(told["replans"].size() == 1);
   const Json& replan = told["replans"][0];
   CHECK(replan["microbatch"] == 400);
@@ -65,7 +65,7 @@ TEST_CASE("simulate --replan: a run leaves a device that fails, and goes back to
 // The same without the wait and the restart: 600 microbatches come after 6.001 s.
 TEST_CASE("simulate --replan: without further times a run goes on at once, and both engines agree") {
   const Pipeline pipeline;
-  const std::vector<std::string> replan = {"--replan", "vpipe,granularity=layers,checkpoint=100,leave=0s"};
+  const std::vector<std::string> replan = {"--replan", "vpipe,granularity=layers,replicas=1,checkpoint=100,leave=0s"};
   for (const std::string engine : {"replay", "evaluate"}) {
     std::vector<std::string> options = replan;
     options.insert(options.end(), {"--engine", engine});
@@ -98,7 +98,7 @@ TEST_CASE("simulate --replan: where state is lost or no other plan fits, the run
 TEST_CASE("simulate --replan: a device that is up again gets work again") {
   const Pipeline pipeline;
   const Json told = with_failure(pipeline, "plan.yaml", "at: 2 s, device: b, fails_for: 3 s",
-                                 "vpipe,granularity=layers,checkpoint=100");
+                                 "vpipe,granularity=layers,replicas=1,checkpoint=100");
   const Json changes = changes_of(told);
   REQUIRE(changes.size() == 2);
   CHECK(changes[0]["asked_by"] == "failure");
@@ -161,7 +161,7 @@ TEST_CASE("simulate --replan: a run goes back behind a change of the model") {
       "schema: stagecraft/model/1\nmodel: slow\ndevice: A\nmicrobatch_size: 2\nsource: made up\nlayers:\n" + layers);
   const Json told = pipeline.answer<Json>(
       "plan.yaml", "{at_microbatch: 450, model: slow.yaml}, {at: 6.001 s, device: b, fails_for: 1 h}",
-      {"--replan", "vpipe,granularity=layers,checkpoint=400,leave=0"});
+      {"--replan", "vpipe,granularity=layers,replicas=1,checkpoint=400,leave=0"});
   const Json changes = changes_of(told);
   REQUIRE(changes.size() == 3);
   CHECK(changes[0]["asked_by"] == "model");
@@ -176,7 +176,7 @@ TEST_CASE("simulate --replan: a run goes back behind a change of the model") {
 
 TEST_CASE("simulate --replan: a failure before anything has run, of every device, and after the end") {
   const Pipeline pipeline;
-  const std::string replan = "vpipe,granularity=layers,checkpoint=100";
+  const std::string replan = "vpipe,granularity=layers,replicas=1,checkpoint=100";
   const Json early = with_failure(pipeline, "plan.yaml", "at: 0 s, device: a, fails_for: 1 h", replan);
   CHECK(end_of(early, 1000) == doctest::Approx(0.048 + 999 * 0.018));
   const Json all = with_failure(pipeline, "plan.yaml", "at: 3 s, device: '*', fails_for: 7 s", replan);
@@ -191,12 +191,12 @@ TEST_CASE("simulate --replan: a failure before anything has run, of every device
 TEST_CASE("simulate --replan: a failure in the last microbatches is survived, too") {
   const Pipeline pipeline;
   const Json told = with_failure(pipeline, "plan.yaml", "at: 12.03 s, device: a, fails_for: 1 h",
-                                 "vpipe,granularity=layers,checkpoint=10");
+                                 "vpipe,granularity=layers,replicas=1,checkpoint=10");
   REQUIRE(told["replans"].size() == 1);
   CHECK(told["replans"][0]["microbatch"] == 990);
   CHECK(end_of(told, 1000) == doctest::Approx(12.03 + 0.048 + 9 * 0.018));
   const Json later = with_failure(pipeline, "plan.yaml", "at: 12.03 s, device: a, fails_for: 1 h",
-                                  "vpipe,granularity=layers,checkpoint=10", "5 ms");
+                                  "vpipe,granularity=layers,replicas=1,checkpoint=10", "5 ms");
   CHECK(end_of(later, 1000) == doctest::Approx(12.035 + 0.048 + 9 * 0.018));
 }
 
@@ -220,7 +220,7 @@ TEST_CASE("simulate --replan: a device that is up again is not forgotten while t
   const Pipeline pipeline;
   const Json told = pipeline.answer<Json>(
       "plan.yaml", "{at: 3 s, device: b, fails_for: 1 s}, {at: 3.9 s, device: c, fails_for: 400 ms}",
-      {"--replan", "vpipe,granularity=layers,checkpoint=200,leave=300 ms"});
+      {"--replan", "vpipe,granularity=layers,replicas=1,checkpoint=200,leave=300 ms"});
   const Json changes = changes_of(told);
   REQUIRE(changes.size() >= 2);
   CHECK(changes[0]["stages"].size() == 3);
@@ -238,7 +238,7 @@ TEST_CASE("simulate --replan: a change that a failure overtakes never comes") {
     const Json told = pipeline.answer<Json>(
         "plan.yaml",
         "{at: 0 s, device: b, slowdown: 1.5}, {at: " + std::to_string(at) + " ms, device: c, fails_for: 1 h}",
-        {"--replan", "vpipe,granularity=layers,window=64,checkpoint=100,leave=0"});
+        {"--replan", "vpipe,granularity=layers,replicas=1,window=64,checkpoint=100,leave=0"});
     CHECK(changes_of(told).size() == told["replans"].size());
     for (const Json& question : told["questions"]) {
       if (question["reason"].get<std::string>().find("failed before") == std::string::npos) continue;

@@ -18,7 +18,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::vector<std::string> kGpipe = {"--planner", "gpipe", "--microbatches", "8", "--no-timings"};
+const std::vector<std::string> kGpipe = {"--planner",      "gpipe", "--set",       "replicas=1",
+                                         "--microbatches", "8",     "--no-timings"};
 
 std::vector<std::string> with(std::vector<std::string> options, const std::vector<std::string>& more) {
   options.insert(options.end(), more.begin(), more.end());
@@ -120,10 +121,10 @@ std::int64_t size_of(const Row& row) {
 
 TEST_CASE("study: a cell at the largest microbatch size has the figures of the plan there") {
   const Toy toy;
-  const std::vector<Row> rows =
-      rows_of(toy,
-              "matrix: {planner: [gpipe, {name: gpipe, recompute: stage}], microbatch_size: [38, 39, max], "
-              "profile_noise: [0, 0.1]}\n");
+  const std::vector<Row> rows = rows_of(toy,
+                                        "matrix: {planner: [{name: gpipe, replicas: 1}, {name: gpipe, replicas: 1, "
+                                        "recompute: stage}], microbatch_size: [38, 39, max], "
+                                        "profile_noise: [0, 0.1]}\n");
   REQUIRE(rows.size() == 12);
   CHECK(size_of(rows[0]) == 38);
   CHECK(rows[2].status == CellStatus::Infeasible);
@@ -161,7 +162,7 @@ TEST_CASE("study: a cell at the fastest microbatch size has the figures of the p
 TEST_CASE("study: a planner may have a microbatch size of its own, which the report takes for the planner's") {
   const Toy toy;
   const std::string keys =
-      "matrix: {planner: [{name: gpipe, microbatch_size: max}, {name: uniform, microbatch_size: 8}]}\n";
+      "matrix: {planner: [{name: gpipe, replicas: 1, microbatch_size: max}, {name: uniform, microbatch_size: 8}]}\n";
   const std::vector<Row> rows = rows_of(toy, keys);
   REQUIRE(rows.size() == 2);
   CHECK(size_of(rows[0]) == 38);

@@ -28,7 +28,8 @@ layers:
 )");
   }
   [[nodiscard]] Ran planned(const std::string& policy, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> options{"--planner", "gpipe", "--microbatches", "8", "--memory", policy, "--json"};
+    std::vector<std::string> options{"--planner", "gpipe",    "--set", "replicas=1", "--microbatches",
+                                     "8",         "--memory", policy,  "--json"};
     options.insert(options.end(), more.begin(), more.end());
     return on("plan", options);
   }

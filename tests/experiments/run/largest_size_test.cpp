@@ -35,6 +35,13 @@ LargestSizeChoices with_microbatches(std::int64_t count) {
   return choices;
 }
 
+/// With one stage on each device.
+LargestSizeChoices in_a_pipeline(std::int64_t count) {
+  LargestSizeChoices choices = with_microbatches(count);
+  choices.planning.options = {{"replicas", "1"}};
+  return choices;
+}
+
 /// Whether the planner's plan at that size fits, found without the search.
 bool plan_fits(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices, std::int64_t size) {
   choices.microbatch_size = size;
@@ -50,7 +57,7 @@ bool plan_fits(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices
 // samples: 400 + 50 b, which is 2000 for b = 32, and 2050 for b = 33.
 TEST_CASE("max-batch: a plan by hand, and by how much the next size does not fit") {
   const Inputs inputs = two_layers();
-  const LargestSize largest = find_largest_size(find_planner("gpipe"), inputs, with_microbatches(4), ignore);
+  const LargestSize largest = find_largest_size(find_planner("gpipe"), inputs, in_a_pipeline(4), ignore);
   CHECK(largest.size == 32);
   REQUIRE(largest.planning.planned() != nullptr);
   CHECK(largest.planning.planned()->plan.microbatch_size == 32);
@@ -108,7 +115,7 @@ TEST_CASE("max-batch: among the sizes that divide an update or a global batch") 
 TEST_CASE("max-batch: if no size fits, the answer is the one for the smallest") {
   Inputs inputs = two_layers();
   inputs.platform = testing::flat_platform(2, 1000.0, Bytes(449));  // one sample needs 400 + 50
-  const LargestSize largest = find_largest_size(find_planner("gpipe"), inputs, with_microbatches(4), ignore);
+  const LargestSize largest = find_largest_size(find_planner("gpipe"), inputs, in_a_pipeline(4), ignore);
   CHECK_FALSE(largest.size);
   CHECK(largest.planning.graph.microbatch_size == 1);
   CHECK(std::get<Infeasible>(largest.planning.result).smallest_memory == Bytes(450));
@@ -128,7 +135,7 @@ TEST_CASE("max-batch: what is wrong with every size is refused, not an answer") 
 }
 
 TEST_CASE("max-batch: a limit on tries ends the search, and the answer says what it left open") {
-  LargestSizeChoices choices = with_microbatches(4);
+  LargestSizeChoices choices = in_a_pipeline(4);
   choices.most_tries = 3;
   const LargestSize few = find_largest_size(find_planner("gpipe"), two_layers(), choices, ignore);
   CHECK(few.size == 4);  // 1, 2, 4
@@ -143,7 +150,7 @@ TEST_CASE("max-batch: a limit on tries ends the search, and the answer says what
 }
 
 TEST_CASE("max-batch: a replay is run where it is asked for, and agrees") {
-  LargestSizeChoices choices = with_microbatches(4);
+  LargestSizeChoices choices = in_a_pipeline(4);
   choices.replays = true;
   CHECK(find_largest_size(find_planner("gpipe"), two_layers(), choices, ignore).size == 32);
 }
