@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 
 namespace stagecraft {
@@ -70,9 +71,13 @@ std::optional<std::int64_t> running_replicas(const PlanRequest& request) {
   return static_cast<std::int64_t>(replicas);
 }
 
-Options with_shape(const Options& options, const EvenShape& shape) {
-  return options.with("stages", static_cast<std::int64_t>(shape.length))
-      .with("replicas", static_cast<std::int64_t>(shape.replicas));
+std::vector<Options> with_shapes(const Options& options, const std::vector<EvenShape>& shapes) {
+  std::vector<Options> all;
+  for (const EvenShape& shape : shapes) {
+    all.push_back(options.with("stages", static_cast<std::int64_t>(shape.length))
+                      .with("replicas", static_cast<std::int64_t>(shape.replicas)));
+  }
+  return all;
 }
 
 }  // namespace
@@ -88,16 +93,18 @@ Variants shape_variants(const PlannerInfo& planner, const PlanRequest& request, 
   asked.only_shape = true;
   if (may_recompute(request.memory)) asked.memory = MemoryPolicy::Recompute;
   const std::size_t most = request.graph.layers.size() <= kFewLayers ? 6 : 2;
-  const std::vector<EvenShape> promising = best_even_shapes(planner, asked, shapes, most);
-  Variants variants;
-  for (const EvenShape& shape : promising) variants.tried.push_back(with_shape(options, shape));
+  std::vector<EvenShape> tried = best_even_shapes(planner, asked, shapes, most);
+  std::vector<EvenShape> longest;  // for each number of replicas
+  std::ranges::unique_copy(shapes, std::back_inserter(longest), {}, &EvenShape::replicas);
+  const auto is_tried = [&](const EvenShape& shape) { return std::ranges::find(tried, shape) != tried.end(); };
   // A planner that moves cuts may find a plan where even pipelines have none.
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const bool is_longest = i == 0 || shapes[i].replicas != shapes[i - 1].replicas;
-    if (!is_longest || std::ranges::find(promising, shapes[i]) != promising.end()) continue;
-    (variants.tried.size() < most ? variants.tried : variants.otherwise).push_back(with_shape(options, shapes[i]));
+  for (const std::vector<EvenShape>& others : {longest, shapes}) {
+    for (const EvenShape& shape : others) {
+      if (tried.size() < most && !is_tried(shape)) tried.push_back(shape);
+    }
   }
-  return variants;
+  std::erase_if(longest, is_tried);
+  return {with_shapes(options, tried), with_shapes(options, longest)};
 }
 
 }  // namespace stagecraft
