@@ -27,19 +27,22 @@ void occupy_standard_streams() {
   }
 }
 
-void leave_interrupted(int) {
-  stagecraft::remove_progress();
-  _exit(static_cast<int>(stagecraft::ExitCode::Interrupted));
+void leave_interrupted(int signal) {
+  stagecraft::end_interrupted();
+  _exit(128 + signal);
 }
 
-/// Makes an interrupt (Ctrl-C) end the program at once with exit code 130, unless interrupts were ignored at its start.
+/// Makes an interrupt (Ctrl-C) and a request to terminate end the program at once with exit code 130 or 143, unless
+/// they were ignored at its start.
 void mind_interrupts() {
-  struct sigaction old{};
-  sigaction(SIGINT, nullptr, &old);
-  if (old.sa_handler == SIG_IGN) return;
-  struct sigaction action{};
-  action.sa_handler = leave_interrupted;
-  sigaction(SIGINT, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction old{};
+    sigaction(signal, nullptr, &old);
+    if (old.sa_handler == SIG_IGN) continue;
+    struct sigaction action{};
+    action.sa_handler = leave_interrupted;
+    sigaction(signal, &action, nullptr);
+  }
 }
 
 /// Writes the whole text. Returns false if that fails; errno then holds the reason.

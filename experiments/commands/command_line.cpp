@@ -4,6 +4,7 @@
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/build_facts.hpp"
 #include "experiments/run/progress.hpp"
+#include "experiments/run/result_so_far.hpp"
 #include "experiments/view/text_width.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -210,6 +211,9 @@ int run_watched_command_line(const std::vector<std::string>& arguments, std::ost
   return run_command_line(arguments, out, err);
 }
 
-void remove_progress() { wipe_progress(); }
+void end_interrupted() {
+  wipe_progress();
+  write_result_so_far();
+}
 
 }  // namespace stagecraft

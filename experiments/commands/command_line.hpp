@@ -15,7 +15,8 @@ namespace stagecraft {
 [[nodiscard]] int run_watched_command_line(const std::vector<std::string>& arguments, std::ostream& out,
                                            std::ostream& err);
 
-/// Removes the line of progress from the terminal. A signal handler that ends the program may call it.
-void remove_progress();
+/// For a signal handler that ends the program: removes the line of progress from the terminal, and prints what there is
+/// of a result.
+void end_interrupted();
 
 }  // namespace stagecraft

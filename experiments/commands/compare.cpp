@@ -1,10 +1,13 @@
 #include "experiments/commands/add_option.hpp"
+#include "experiments/commands/plan_folder.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/chosen_size.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/planning.hpp"
+#include "experiments/run/progress.hpp"
+#include "experiments/run/result_so_far.hpp"
 #include "experiments/run/sensitivity.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/comparison.hpp"
@@ -14,6 +17,8 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -33,7 +38,9 @@ struct CompareOptions {
   PlanningOptions planning;
   SimulationOptions simulation;
   std::vector<std::string> set;
+  std::optional<std::string> save;
   bool vary = false;
+  bool wide = false;
 };
 
 using PlannerOption = std::pair<std::string, std::pair<std::string, std::string>>;  ///< planner, (option, value)
@@ -163,19 +170,69 @@ std::optional<Sensitivity> vary_inputs(const Comparison& comparison, const Compa
                           [&](std::size_t done, std::size_t total) { activity.count(done, total, "simulations"); });
 }
 
-/// Adds a row for each planner.
-void compare_planners(Comparison& comparison, const CompareChoices& choices, const Settings& settings) {
-  Activity activity("comparing");
-  for (const auto& planner : choices.planners) {
-    activity.count(comparison.rows.size(), choices.planners.size(), "planners");
-    comparison.rows.push_back(compare_one(*planner, comparison.inputs, choices, settings));
+std::string name_of(const Comparison& comparison) { return comparison.inputs.model.profiles.front().name; }
+
+/// Comparisons whose rows come one after another. An interrupt prints those that are done; if they take long, each is
+/// also told as soon as it is done.
+class RowsAsTheyCome {
+ public:
+  RowsAsTheyCome(std::vector<Comparison>& comparisons, const CompareOptions& options, const CompareChoices& choices,
+                 const Settings& settings)
+      : comparisons_(comparisons), choice_{options.wide, settings.timings}, settings_(settings) {
+    std::vector<std::string> models;
+    for (const Comparison& comparison : comparisons) models.push_back(name_of(comparison));
+    if (options.save) folder_.emplace(*options.save, models, choices.planners);
   }
+
+  /// Adds a row for each planner to one of the comparisons.
+  void compare(Comparison& comparison, const CompareChoices& choices, const Settings& settings) {
+    Activity activity("comparing");
+    for (const auto& planner : choices.planners) {
+      activity.count(comparison.rows.size(), choices.planners.size(), "planners");
+      add(comparison, compare_one(*planner, comparison.inputs, choices, settings));
+    }
+  }
+
+  [[nodiscard]] std::string text() const {
+    return comparison_text(comparisons_, choice_) + (folder_ ? "plans are in " + folder_->path() + "\n" : "");
+  }
+  [[nodiscard]] std::string json() const { return to_json(comparison_record(comparisons_)); }
+
+ private:
+  std::vector<Comparison>& comparisons_;
+  RowChoice choice_;
+  const Settings& settings_;
+  std::optional<PlanFolder> folder_;
+  ResultSoFar so_far_;
+  std::vector<std::string> untold_;
+
+  void add(Comparison& comparison, ComparisonRow row) {
+    if (folder_ && row.plan() != nullptr) {
+      row.file = folder_->keep(name_of(comparison), *row.planning, comparison.inputs.platform);
+    }
+    if (settings_.json) row.record = row_record(row, comparison.inputs, settings_.timings);
+    untold_.push_back((comparisons_.size() > 1 ? name_of(comparison) + ", " : "") + row_line(row));
+    comparison.add(std::move(row));
+    so_far_.set(settings_.json ? json() + "\n" : text());
+    if (!shows_progress()) return;
+    for (const std::string& line : untold_) settings_.say(line);
+    untold_.clear();
+  }
+};
+
+/// The models on the platform, without rows.
+std::vector<Comparison> load_comparisons(const CompareOptions& options, const CompareChoices& choices) {
+  std::vector<Comparison> comparisons;
+  for (const std::string& model : options.models) {
+    Comparison& comparison = comparisons.emplace_back();
+    comparison.inputs = load_inputs(model, options.platform.platform, read_speed_options(options.platform.speeds));
+    comparison.planners = choices.planners.size();
+  }
+  return comparisons;
 }
 
-Comparison compare_all(const std::string& model, const CompareOptions& options, const CompareChoices& choices,
-                       const Settings& settings) {
-  Comparison comparison;
-  comparison.inputs = load_inputs(model, options.platform.platform, read_speed_options(options.platform.speeds));
+void compare_all(Comparison& comparison, RowsAsTheyCome& rows, const CompareOptions& options,
+                 const CompareChoices& choices, const Settings& settings) {
   CompareChoices with_events = choices;
   take_events(options.simulation, comparison.inputs, with_events.simulation, settings);
   std::set<std::string> said;  // several planners may have the same remark
@@ -183,10 +240,9 @@ Comparison compare_all(const std::string& model, const CompareOptions& options, 
   once.say = [&](const std::string& text) {
     if (said.insert(text).second) settings.say(text);
   };
-  compare_planners(comparison, with_events, once);
-  comparison.is_varied = choices.vary;
+  rows.compare(comparison, with_events, once);
   if (choices.vary) comparison.sensitivity = vary_inputs(comparison, with_events);
-  return comparison;
+  comparison.is_varied = choices.vary;
 }
 
 std::size_t count_rows(const std::vector<Comparison>& comparisons, const std::string& outcome) {
@@ -201,27 +257,22 @@ std::size_t count_rows(const std::vector<Comparison>& comparisons, const std::st
 
 /// Every planner refused the request: says why each of them did.
 [[noreturn]] void refuse_all(const std::vector<Comparison>& comparisons) {
-  const std::vector<ComparisonRow>& rows = comparisons.front().rows;
-  if (rows.size() == 1) throw InputError(*rows.front().refusal);
-  std::string reasons;
-  for (const ComparisonRow& row : rows) {
-    reasons += (reasons.empty() ? "" : "; ") + row.planner->name + ": " + row.refusal->what();
-  }
-  throw InputError("every planner refuses this request: " + reasons);
+  const std::vector<std::string> reasons = notes_of(comparisons.front());
+  if (reasons.size() == 1) throw InputError(*comparisons.front().rows.front().refusal);
+  throw InputError(fmt::format("every planner refuses this request: {}", fmt::join(reasons, "; ")));
 }
 
 Answer answer_compare(const CompareOptions& options, const Settings& settings) {
   const CompareChoices choices = read_choices(options);
-  std::vector<Comparison> comparisons;
-  for (const std::string& model : options.models) {
-    comparisons.push_back(compare_all(model, options, choices, settings));
-    if (comparisons.size() == 1) tell_remarks(comparisons.front().inputs.remarks, settings);
-  }
+  std::vector<Comparison> comparisons = load_comparisons(options, choices);
+  tell_remarks(comparisons.front().inputs.remarks, settings);
+  RowsAsTheyCome rows(comparisons, options, choices, settings);
+  for (Comparison& comparison : comparisons) compare_all(comparison, rows, options, choices, settings);
   if (count_rows(comparisons, "refused") == comparisons.size() * choices.planners.size()) {
     refuse_all(comparisons);
   }
-  return {.text = comparison_text(comparisons, settings.timings),
-          .json = to_json(comparison_record(comparisons, settings.timings)),
+  return {.text = rows.text(),
+          .json = settings.json ? rows.json() : "",
           .code = count_rows(comparisons, "ok") > 0 ? ExitCode::Done : ExitCode::No};
 }
 
@@ -236,6 +287,9 @@ VerbAction configure_compare(CLI::App& command) {
   add_repeated(command, "--set", options->set,
                "PLANNER.KEY=VALUE: an option of a planner, or its memory policy (KEY memory); may be repeated");
   add_simulation_options(command, options->simulation);
+  add_option(command, "--save", options->save,
+             "keep each plan in this folder, as PLANNER.yaml; with several models as MODEL/PLANNER.yaml");
+  add_flag(command, "--wide", options->wide, "all columns: schedule, microbatches, updates, times and outcome too");
   add_flag(command, "--vary", options->vary,
            "simulate the plans on varied inputs too: does the winner survive other bandwidths, speeds, latencies?");
   return [options](const Settings& settings) { return answer_compare(*options, settings); };
@@ -245,7 +299,7 @@ VerbAction configure_compare(CLI::App& command) {
 
 const Verb compare_verb{
     .name = "compare",
-    .summary = "make plans with several planners, simulate each plan, print one table for each model",
+    .summary = "make plans with several planners, simulate each plan, and show the best first",
     .configure = configure_compare,
 };
 

@@ -123,6 +123,7 @@ Answer imported(const PlannerInfo& planner, const PlanImport& import, const Sett
   const PlanningChoices choices = read_planning_choices(import.planning);
   const Inputs inputs = load_inputs(import.inputs, settings);
   Planning planning = make_plan(planner, inputs, choices, settings.say);
+  tell_plan(planning, inputs.platform, settings.say);
   if (import.live_weights) add_live_weights(planning, inputs.platform);
   const std::string output = import.output.value_or("-");
   return with_plan_written(output, planning, inputs.platform, settings, summary_of(planning, output, ending(planning)));

@@ -58,6 +58,7 @@ Answer answer_max_batch(const MaxBatchOptions& options, const Settings& settings
   refuse_overwriting(options.output, OutputKind::PlanFile, {options.inputs.model, options.inputs.platform.platform});
   const Inputs inputs = load_inputs(options.inputs, settings);
   const LargestSize largest = find_largest_size(*planner, inputs, choices, settings.say);
+  tell_plan(largest.planning, inputs.platform, settings.say);
   std::optional<LargestSizeRun> run;
   if (largest.size) run = run_plan(largest, inputs, choices, settings);
   Answer answer{.text = largest_size_text(largest, run, inputs.platform, settings.timings),

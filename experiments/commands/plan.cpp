@@ -40,6 +40,7 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
     choices.microbatch_size = planning.graph.microbatch_size;
     planning = plan_despite_memory(*planner, inputs, choices, settings.say);
   }
+  tell_plan(planning, inputs.platform, settings.say);
   Report report;
   if (planning.program) {
     refuse_run_length(choices.run_length, planning.program->synchronous);

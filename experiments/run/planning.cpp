@@ -109,6 +109,18 @@ std::set<std::int64_t> extrapolated_parts(const LayerGraph& graph, const Platfor
   return parts;
 }
 
+/// `recomputes 3 and swaps 4 of 24 layers`; empty if the plan does neither.
+std::string saved_layers(const LayerGraph& graph, const Plan& plan) {
+  const std::int64_t recomputed = layers_with<Recompute>(plan);
+  const std::int64_t swapped = layers_with<Swap>(plan);
+  if (recomputed + swapped == 0) return "";
+  std::string what = recomputed > 0 ? "recomputes " + std::to_string(recomputed) : "";
+  if (swapped > 0) what += (what.empty() ? "swaps " : " and swaps ") + std::to_string(swapped);
+  what += " of " + counted(graph.layers.size(), "layer");
+  if (!std::ranges::all_of(plan.stages, covers_all)) what += ", some of them for some microbatches only";
+  return what;
+}
+
 /// The planner's answer for a request, made by `ask`, with the order of turns and all that the user's choices add.
 Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
                      const std::function<void(const std::string&)>& say,
@@ -141,10 +153,6 @@ Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const Pla
         "note: {}: microbatches of {} are divided into parts of {}, outside the sizes of the profile; their "
         "times are extrapolated",
         planner.name, counted(planning.graph.microbatch_size, "sample"), fmt::join(parts, " and ")));
-  }
-  const std::size_t devices = inputs.platform.devices.size();
-  if (const std::size_t used = Replicas(plan).devices().size(); used < devices) {
-    say(fmt::format("note: {}: {} of {} stand idle", planner.name, devices - used, counted(devices, "device")));
   }
   return planning;
 }
@@ -197,6 +205,17 @@ void check_size_choice(const PlanningChoices& choices) {
   throw InputError(
       "the microbatch size auto needs the samples of an iteration or of an update", {},
       "give --global-batch or --samples-per-update, or the key global_batch or samples_per_update of a study");
+}
+
+void tell_plan(const Planning& planning, const Platform& platform, const std::function<void(const std::string&)>& say) {
+  if (planning.planned() == nullptr) return;
+  const Plan& plan = planning.planned()->plan;
+  const std::string note = "note: " + planning.planner->name + ": ";
+  if (const std::string saved = saved_layers(planning.graph, plan); !saved.empty()) say(note + "the plan " + saved);
+  const std::size_t devices = platform.devices.size();
+  if (const std::size_t used = Replicas(plan).devices().size(); used < devices) {
+    say(fmt::format("{}{} of {} stand idle", note, devices - used, counted(devices, "device")));
+  }
 }
 
 Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,

@@ -48,6 +48,9 @@ void check_size_choice(const PlanningChoices& choices);
 [[nodiscard]] Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
                                  const std::function<void(const std::string&)>& say);
 
+/// Tells the user what a comparison shows in columns: what the plan recomputes and swaps, and devices that stand idle.
+void tell_plan(const Planning& planning, const Platform& platform, const std::function<void(const std::string&)>& say);
+
 /// The plan that the planner would make if every device had as much memory as it wants. It may not fit.
 [[nodiscard]] Planning plan_despite_memory(const PlannerInfo& planner, const Inputs& inputs,
                                            const PlanningChoices& choices,

@@ -199,6 +199,8 @@ ProgressPause::ProgressPause() {
 
 ProgressPause::~ProgressPause() { watched.is_paused = 0; }
 
+bool shows_progress() { return watched.is_on != 0 && Clock::now() - watched.start >= watched.plan.first; }
+
 void wipe_progress() {
   if (watched.is_shown == 0 || watched.process != getpid()) return;
   watched.is_shown = 0;

@@ -46,6 +46,9 @@ class ProgressPause {
   ProgressPause& operator=(ProgressPause&&) = delete;
 };
 
+/// Whether the program has taken so long that progress is shown, to somebody who watches it.
+[[nodiscard]] bool shows_progress();
+
 /// Removes a line that is shown and rewritten. May be called from a signal handler.
 void wipe_progress();
 

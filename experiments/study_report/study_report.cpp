@@ -4,6 +4,7 @@
 #include "experiments/study_report/study_words.hpp"
 #include "experiments/study_report/table_section.hpp"
 #include "experiments/view/basis_words.hpp"
+#include "experiments/view/plan_view.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/short_number.hpp"
@@ -268,8 +269,8 @@ Section heading_section(const StudySummary& summary) {
   for (std::string& sentence : meaning_of_figures(summary)) section.sentences.push_back(std::move(sentence));
   if (find_columns(summary).updates)
     section.sentences.emplace_back("update: samples per update, of the stage with the most.");
-  if (any_line(summary, [](const StudyLine& line) { return line.configuration.find(" x ") != std::string::npos; })) {
-    section.sentences.emplace_back("replicas: of each stage in turn; 8 x 2 stands for 8 stages of 2 replicas each.");
+  if (any_line(summary, [](const StudyLine& line) { return folds_stages(line.configuration); })) {
+    section.sentences.push_back(std::string(kFoldedStages) + ".");
   }
   if (any_line(summary, [](const StudyLine& line) { return line.period_s.has_value(); })) {
     section.sentences.emplace_back(

@@ -7,6 +7,7 @@
 #include "sim/base/error.hpp"
 #include "sim/model/detail.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,24 +22,51 @@ struct ComparisonRow {
   std::optional<Simulation> simulation;  ///< if there is a plan
   Figures evaluated;                     ///< of one iteration of the plan on the platform's links, without contention
   std::optional<InputError> refusal;     ///< why the planner refused the request, if it did
+  std::optional<std::string> file;       ///< where the plan is kept, if it is
+  Detail::Record record;                 ///< `row_record`, if it is wanted
 
   [[nodiscard]] const Plan* plan() const;
   /// `ok`, `out_of_memory`, `infeasible` or `refused`.
   [[nodiscard]] std::string outcome() const;
 };
 
+/// The rows for one model, which come one after another.
 struct Comparison {
   Inputs inputs;
-  std::vector<ComparisonRow> rows;
+  std::size_t planners = 0;                ///< how many rows there will be
+  std::vector<ComparisonRow> rows;         ///< the best one first
   bool is_varied = false;                  ///< whether its sensitivity was asked for
   std::optional<Sensitivity> sensitivity;  ///< of the winner among the rows; none if there are no two to compare
+
+  /// Puts the row where it belongs: the most samples/s first; after all that fit in memory those that do not, then
+  /// those without a plan, then refusals.
+  void add(ComparisonRow row);
+  /// The row with the most samples/s of those that fit in memory; null if none does.
+  [[nodiscard]] const ComparisonRow* best() const;
 };
 
-/// One table for each model, and if it was asked for, then one for each with its sensitivity.
-[[nodiscard]] std::string comparison_text(const std::vector<Comparison>& comparisons, bool timings);
+/// The columns of a table, and whether they have the times that planning took.
+struct RowChoice {
+  bool wide = false;  ///< all of them; else those of the first screen
+  bool timings = true;
+};
 
-/// `{"platform": …, "models": [{"model": …, "rows": […]}]}`. The `simulation` of a row is as in `simulate --json`. A
-/// model whose sensitivity was asked for also has `sensitivity`.
-[[nodiscard]] Detail::Record comparison_record(const std::vector<Comparison>& comparisons, bool timings);
+/// One table for each model, and if it was asked for, then one for each with its sensitivity. If rows are still to
+/// come, its title says so.
+[[nodiscard]] std::string comparison_text(const std::vector<Comparison>& comparisons, const RowChoice& choice);
+
+/// Why rows have no figures, or figures that no machine could reach because memory does not suffice; that plans have
+/// changed; and events that name devices which a plan does not use: each once, after the names of its planners.
+[[nodiscard]] std::vector<std::string> notes_of(const Comparison& comparison);
+
+/// `spp: 134 samples/s with 4 x 4 replicas`, or that there is no plan.
+[[nodiscard]] std::string row_line(const ComparisonRow& row);
+
+/// What `compare --json` shows of a row. Its `simulation` is as in `simulate --json`.
+[[nodiscard]] Detail::Record row_record(const ComparisonRow& row, const Inputs& inputs, bool timings);
+
+/// `{"platform": …, "models": [{"model": …, "best": …, "rows": […]}]}`, of the records that rows have. A model of which
+/// rows are still to come has `complete: false`, and one whose sensitivity was asked for has `sensitivity`.
+[[nodiscard]] Detail::Record comparison_record(const std::vector<Comparison>& comparisons);
 
 }  // namespace stagecraft

@@ -276,21 +276,26 @@ std::string planning_text(const Planning& planning, const Report& evaluated, con
 
 namespace {
 
-/// Of the stages of one pipeline.
+/// Of the stages of one pipeline: `9 + 4 x 2`, where stages in a row have as many.
 std::string stages_text(const std::vector<std::size_t>& replicas) {
-  if (replicas.size() > 2 && std::ranges::count(replicas, replicas.front()) == std::ssize(replicas)) {
-    return std::to_string(replicas.size()) + " x " + std::to_string(replicas.front());
-  }
   constexpr std::size_t kWidest = 24;
   std::string text;
-  for (const std::size_t count : replicas) {
-    text += (text.empty() ? "" : "-") + std::to_string(count);
-    if (text.size() > kWidest) return text + "-...";
+  for (auto first = replicas.begin(); first != replicas.end();) {
+    const auto end = std::find_if(first, replicas.end(), [&](std::size_t count) { return count != *first; });
+    text += text.empty() ? "" : " + ";
+    if (text.size() > kWidest) return text + "...";
+    text += (end - first > 1 ? std::to_string(end - first) + " x " : "") + std::to_string(*first);
+    first = end;
   }
   return text;
 }
 
 }  // namespace
+
+const char* const kFoldedStages =
+    "replicas: of each stage in turn; 9 + 4 x 2 stands for a stage of 9 and 4 stages of 2 each";
+
+bool folds_stages(const std::string& configuration) { return configuration.find(" x ") != std::string::npos; }
 
 std::string configuration_text(const Plan& plan) {
   std::map<std::uint32_t, std::vector<std::size_t>> pipelines;

@@ -45,13 +45,10 @@ std::string drift_text(const Report& report) {
          (*report.drift < 0.0 ? "less" : "more") + " in the second half of the measured part than in the first";
 }
 
-std::string different_updates_text(std::vector<std::int64_t> samples) {
-  std::ranges::sort(samples);
-  const auto repeated = std::ranges::unique(samples);
-  samples.erase(repeated.begin(), repeated.end());
+std::string different_updates_text(const std::set<std::int64_t>& samples) {
   if (samples.size() < 2) return "";
-  return "Samples per update differ, from " + std::to_string(samples.front()) + " to " +
-         std::to_string(samples.back()) + ": the rows do not train alike.\n";
+  return "The rows update after " + range_text(*samples.begin(), *samples.rbegin()) +
+         " samples: they are not the same training.";
 }
 
 std::optional<Bytes> exchanged_buckets(const Plan& plan) {
@@ -69,8 +66,8 @@ std::string different_buckets_text(const std::map<Bytes, std::vector<std::string
     text += size == Bytes(0) ? "after the backward" : "in buckets of " + format_human_bytes(size);
     text += fmt::format(" ({})", fmt::join(names, ", "));
   }
-  return text + ":\n--training 'gradient_bucket=" + format_human_bytes(planners.rbegin()->first) +
-         "' makes the rows alike.\n";
+  return text + ": --training 'gradient_bucket=" + format_human_bytes(planners.rbegin()->first) +
+         "' makes the rows alike.";
 }
 
 }  // namespace stagecraft

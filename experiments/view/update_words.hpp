@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct Plan;
 [[nodiscard]] std::string drift_text(const Report& report);
 
 /// A sentence above a table whose rows have those samples per update; empty if all are equal.
-[[nodiscard]] std::string different_updates_text(std::vector<std::int64_t> samples);
+[[nodiscard]] std::string different_updates_text(const std::set<std::int64_t>& samples);
 
 /// The size of the buckets in which the replicas of a plan exchange gradients, 0 if they do so after the backward;
 /// nothing if no layer has several replicas.

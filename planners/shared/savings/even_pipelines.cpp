@@ -164,7 +164,6 @@ class EvenPipelines {
       if (planned == nullptr || (best && claimed_time(best->plan) <= claimed_time(planned->plan))) continue;
       best = std::move(*planned);
     }
-    if (best) note_actions(request_.graph, *best);
     return best;
   }
 

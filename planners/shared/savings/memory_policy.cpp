@@ -24,17 +24,6 @@ bool has_actions(const Plan& plan) {
   return std::ranges::any_of(plan.stages, [](const Stage& stage) { return !stage.memory.empty(); });
 }
 
-/// `recomputes 3 and swaps 4 of 24 layers`.
-std::string saved_layers(const LayerGraph& graph, const Plan& plan) {
-  const std::int64_t recomputed = layers_with<Recompute>(plan);
-  const std::int64_t swapped = layers_with<Swap>(plan);
-  std::string what = recomputed > 0 ? "recomputes " + std::to_string(recomputed) : "";
-  if (swapped > 0) what += (what.empty() ? "swaps " : " and swaps ") + std::to_string(swapped);
-  what += " of " + counted(graph.layers.size(), "layer");
-  if (!std::ranges::all_of(plan.stages, covers_all)) what += ", some of them for some microbatches only";
-  return what;
-}
-
 PlanRequest with_policy(const PlanRequest& request, MemoryPolicy policy) {
   PlanRequest other = request;
   other.memory = policy;
@@ -57,7 +46,6 @@ std::optional<Planned> cheapest_savings(const PlanRequest& request, const Planne
     std::optional<Planned> other = savings_of(with_policy(request, MemoryPolicy::Recompute), cut);
     if (other && (!best || claimed_time(other->plan) < claimed_time(best->plan))) best = std::move(other);
   }
-  if (best && has_actions(best->plan)) note_actions(request.graph, *best);
   return best;
 }
 
@@ -113,17 +101,10 @@ PlanResult plan_that_saves(const PlannerInfo& planner, const PlanRequest& reques
       if (claimed_time(other) < claimed_time(best)) best = std::move(other);
     }
   }
-  if (auto* saved = std::get_if<Planned>(&best); saved != nullptr && has_actions(saved->plan)) {
-    saved->notes.push_back("the plan " + saved_layers(request.graph, saved->plan));
-  }
   return best;
 }
 
 }  // namespace
-
-void note_actions(const LayerGraph& graph, Planned& planned) {
-  planned.notes.push_back("the plan does not fit as it is; it " + saved_layers(graph, planned.plan));
-}
 
 LayerGraph with_all_recomputed(LayerGraph graph) {
   for (Layer& layer : graph.layers) {

@@ -23,9 +23,6 @@ namespace stagecraft {
 /// recomputation counts.
 [[nodiscard]] Infeasible saving_refusal(const PlannerInfo& planner, const PlanRequest& request, Infeasible none);
 
-/// Tells the user that the plan has actions because it does not fit as it is, and of how many layers.
-void note_actions(const LayerGraph& graph, Planned& planned);
-
 /// The model if every layer is recomputed by itself: its forward counts again in its backward, its checkpoint is all
 /// that it keeps, and what it makes again is workspace.
 [[nodiscard]] LayerGraph with_all_recomputed(LayerGraph graph);

@@ -26,8 +26,6 @@ TEST_CASE("auto: compare has for each planner the plan that plan makes, and show
   const Ran table = run(on_dgx("compare", {"auto", "--planners", "contiguous,data-parallel"}));
   REQUIRE(table.code == 0);
   CHECK(table.out.find(", microbatches of several sizes\n") != std::string::npos);
-  CHECK(table.out.find("  micro  size  ") != std::string::npos);
-  CHECK(table.out.find("\nsize: samples in a microbatch\n") != std::string::npos);
   const Ran ran = run(on_dgx("compare", {"auto", "--planners", "contiguous,data-parallel", "--json"}));
   std::set<std::int64_t> sizes;
   const nlohmann::json answer = nlohmann::json::parse(ran.out);
@@ -47,8 +45,7 @@ TEST_CASE("auto: compare has for each planner the plan that plan makes, and show
 
 TEST_CASE("auto: a table of rows of one size names it in its title") {
   const Ran ran = run(on_dgx("compare", {"auto", "--planners", "uniform,data-parallel"}));
-  CHECK(ran.out.starts_with("vgg16 on dgx-1-v100, microbatches of 64 samples\n"));
-  CHECK(ran.out.find("size: samples in a microbatch") == std::string::npos);
+  CHECK(ran.out.substr(0, ran.out.find('\n')).ends_with(", microbatches of 64 samples"));
 }
 
 TEST_CASE("auto: where no size fits, the answer is that for the smallest, also with as much memory as it wants") {

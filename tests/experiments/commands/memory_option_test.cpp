@@ -46,7 +46,7 @@ TEST_CASE("--memory: a plan that does not fit is refused, or recomputes") {
     CAPTURE(policy);
     const Ran ran = heavy.planned(policy, {"-o", heavy.plan});
     CHECK(ran.code == 0);
-    CHECK(ran.err.find("it recomputes 2 of 2 layers") != std::string::npos);
+    CHECK(ran.err.find("the plan recomputes 2 of 2 layers") != std::string::npos);
     // What is left of the memory keeps the stash of three microbatches, so five are made again on each device.
     const Json told = Json::parse(heavy.on("simulate", {"--json"}).out);
     CHECK(told["recompute_time_s"].get<double>() == doctest::Approx(2 * 5 * 0.010));

@@ -48,6 +48,27 @@ TEST_CASE("process: an interrupt ends it with 130, unless interrupts are ignored
   CHECK(run.out.empty());
 }
 
+TEST_CASE("process: a comparison that is ended prints the rows that are done") {
+  const test::TemporaryFolder folder;
+  const auto ended = [&](const std::string& signal, const std::string& more) {
+    return shell(
+        "printf '#!/bin/sh\\ntouch %s/asked\\nexec sleep 5\\n' $D >$D/slow.sh; chmod +x $D/slow.sh; rm -f $D/asked; "
+        "env --default-signal=INT $S compare --model vgg16-blocks --platform dgx-1-v100 "
+        "--planners uniform,exec:$D/slow.sh --no-timings " +
+            more + " & P=$!; until [ -e $D/asked ]; do sleep 0.1; done; kill -" + signal + " $P; wait $P",
+        folder.path());
+  };
+  const ShellRun terminated = ended("TERM", "");
+  CHECK(terminated.code == 143);
+  CHECK(terminated.out.find("(1 of 2 planners are done)") != std::string::npos);
+  CHECK(terminated.out.find("\n> uniform  ") != std::string::npos);
+  const ShellRun interrupted = ended("INT", "--json");
+  CHECK(interrupted.code == 130);
+  CHECK(interrupted.out.starts_with("{"));
+  CHECK(interrupted.out.ends_with("}\n"));
+  CHECK(interrupted.out.find("\"complete\": false") != std::string::npos);
+}
+
 TEST_CASE("process: what is not watched shows no progress") {
   const ShellRun run = shell("$S compare --model bert-large --platform p3.8xlarge-x4 --planners uniform --no-timings");
   CHECK(run.code == 0);

@@ -1,0 +1,293 @@
+// The table of a comparison, and the sentences around it.
+#include "experiments/view/basis_words.hpp"
+#include "experiments/view/comparison.hpp"
+#include "experiments/view/events_view.hpp"
+#include "experiments/view/plan_view.hpp"
+#include "experiments/view/replanning_view.hpp"
+#include "experiments/view/sensitivity_view.hpp"
+#include "experiments/view/table.hpp"
+#include "experiments/view/text_width.hpp"
+#include "experiments/view/update_words.hpp"
+#include "sim/base/counted.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/short_number.hpp"
+#include "sim/base/text.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kColumns = 100;  // that sentences are wide, as the table is on the first screen
+
+bool is_asynchronous(const ComparisonRow& row) { return row.simulation && row.simulation->report.period; }
+
+bool is_synchronous(const ComparisonRow& row) { return row.simulation && !row.simulation->report.period; }
+
+bool lacks_memory(const ComparisonRow& row) { return row.outcome() == "out_of_memory"; }
+
+bool has_savings(const ComparisonRow& row) {
+  return row.simulation && layers_with<Recompute>(*row.plan()) + layers_with<Swap>(*row.plan()) > 0;
+}
+
+bool has_equal_stages(const ComparisonRow& row) {
+  return row.simulation && folds_stages(configuration_text(*row.plan()));
+}
+
+/// The device that is fullest for its capacity.
+const DeviceReport& fullest(const Report& report) {
+  return *std::ranges::max_element(report.devices, {}, [](const DeviceReport& device) {
+    return static_cast<double>(device.memory.peak.value()) /
+           static_cast<double>(std::max<std::int64_t>(device.memory.capacity.value(), 1));
+  });
+}
+
+/// In one unit, so that rows can be compared.
+std::string memory_text(const ComparisonRow& row) {
+  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+  return fmt::format("{:.2f} GiB", static_cast<double>(fullest(row.simulation->report).memory.peak.value()) / kGiB);
+}
+
+std::string full_text(const ComparisonRow& row) {
+  const DeviceReport& device = fullest(row.simulation->report);
+  return percent(static_cast<double>(device.memory.peak.value()) /
+                 static_cast<double>(std::max<std::int64_t>(device.memory.capacity.value(), 1)));
+}
+
+/// `37r 2s`: how many layers are recomputed and swapped.
+std::string saving_text(const ComparisonRow& row) {
+  std::string text;
+  if (const std::int64_t layers = layers_with<Recompute>(*row.plan()); layers > 0) text += std::to_string(layers) + "r";
+  if (const std::int64_t layers = layers_with<Swap>(*row.plan()); layers > 0) {
+    text += (text.empty() ? "" : " ") + std::to_string(layers) + "s";
+  }
+  return text.empty() ? "-" : text;
+}
+
+std::string claim_text(const ComparisonRow& row) {
+  const auto error = row.simulation->prediction_error(row.plan()->predicted);
+  return error ? signed_percent(*error) : "-";
+}
+
+std::string over_bound_text(const ComparisonRow& row) {
+  const auto over = row.simulation->over_bound();
+  return over ? short_number(*over) : "-";
+}
+
+/// A figure of a row that has a plan.
+struct Column {
+  const char* name;
+  std::string (*cell)(const ComparisonRow& row);
+};
+
+/// The columns of the first screen.
+constexpr std::array kNarrow = {
+    Column{"replicas", [](const ComparisonRow& row) { return configuration_text(*row.plan()); }},
+    Column{"devices",
+           [](const ComparisonRow& row) { return std::to_string(row.simulation->report.measured_devices()); }},
+    Column{"samples/s", [](const ComparisonRow& row) { return short_number(row.simulation->report.throughput); }},
+    Column{"bubble", [](const ComparisonRow& row) { return percent(row.simulation->report.bubble_ratio); }},
+    Column{"memory", &memory_text},
+    Column{"saves", &saving_text},
+    Column{"claim", &claim_text},
+};
+
+/// The others.
+constexpr std::array kWide = {
+    Column{"schedule", [](const ComparisonRow& row) { return schedule_text(row.plan()->schedule); }},
+    Column{"micro", [](const ComparisonRow& row) { return std::to_string(row.simulation->length.microbatches); }},
+    Column{"size", [](const ComparisonRow& row) { return std::to_string(row.planning->graph.microbatch_size); }},
+    Column{"update", [](const ComparisonRow& row) { return samples_text(row.simulation->updates); }},
+    Column{"time", [](const ComparisonRow& row) { return time_or_dash(headline(row.simulation->report.figures())); }},
+    Column{"evaluated", [](const ComparisonRow& row) { return time_or_dash(headline(row.simulation->evaluated)); }},
+    Column{"x best", &over_bound_text},
+    Column{"full", &full_text},
+};
+
+std::vector<Column> columns_of(const RowChoice& choice) {
+  std::vector<Column> columns(kNarrow.begin(), kNarrow.end());
+  if (choice.wide) columns.insert(columns.end(), kWide.begin(), kWide.end());
+  return columns;
+}
+
+/// Whether it is the best of the rows that flush, or of those that do not: they are not the same training.
+bool is_best(const Comparison& comparison, const ComparisonRow& row) {
+  const auto is_rival = [&](const ComparisonRow& other) {
+    return other.outcome() == "ok" && is_asynchronous(other) == is_asynchronous(row);
+  };
+  const auto first = std::ranges::find_if(comparison.rows, is_rival);
+  return first != comparison.rows.end() && &*first == &row;
+}
+
+std::string planner_cell(const Comparison& comparison, const ComparisonRow& row) {
+  const char* mark = is_best(comparison, row) ? "> " : lacks_memory(row) ? "! " : "  ";
+  return mark + row.planner->name + (is_asynchronous(row) ? " *" : "");
+}
+
+std::string outcome_cell(const ComparisonRow& row) {
+  std::string outcome = row.outcome();
+  std::ranges::replace(outcome, '_', ' ');
+  if (is_asynchronous(row) && !row.simulation->report.converged()) outcome += ", not converged";
+  return outcome;
+}
+
+Table table_of(const Comparison& comparison, const RowChoice& choice) {
+  const std::vector<Column> columns = columns_of(choice);
+  Table table{{"  planner"}, {}, 2, choice.wide};
+  for (const Column& column : columns) table.header.emplace_back(column.name);
+  if (choice.wide && choice.timings) table.header.emplace_back("planning");
+  if (choice.wide) table.header.emplace_back("outcome");
+  for (const ComparisonRow& row : comparison.rows) {
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    cells.push_back(planner_cell(comparison, row));
+    for (const Column& column : columns) cells.push_back(row.simulation ? column.cell(row) : "-");
+    if (choice.wide && choice.timings) cells.push_back(row.planning ? format_human_seconds(row.planning->time) : "-");
+    if (choice.wide) cells.push_back(outcome_cell(row));
+  }
+  return table;
+}
+
+/// Why a row has no figures, or figures that no machine could reach because memory does not suffice; that its plan has
+/// changed; or that events name devices which it does not use. Without the planner's name.
+std::vector<std::string> notes_of(const ComparisonRow& row, const Platform& platform) {
+  if (!row.planning) {
+    const std::string refusal = row.refusal->what();
+    const std::string name = row.planner->name + ": ";
+    return {refusal.starts_with(name) ? refusal.substr(name.size()) : refusal};
+  }
+  if (!row.simulation) return {infeasible_text(*row.planning, platform, "  ")};
+  std::vector<std::string> notes;
+  const Report& report = row.simulation->report;
+  if (std::string replans = replans_line(report); !replans.empty()) notes.push_back(std::move(replans));
+  for (const std::string& line : idle_events_words(*row.simulation, platform)) notes.push_back(line);
+  if (report.out_of_memory()) {
+    const MemoryOverflow& overflow = report.overflows.front();
+    notes.push_back(platform.place_name(overflow.place) + " lacks " + format_human_bytes(overflow.excess));
+  }
+  return notes;
+}
+
+std::string title_of(const Comparison& comparison) {
+  return comparison.inputs.model.profiles.front().name + " on " + comparison.inputs.platform.spec.name;
+}
+
+/// Each line of the text in lines that are not wider than the table.
+std::string wrapped_lines(const std::string& text) {
+  std::string lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines += wrapped(text.substr(begin, end - begin), kColumns);
+    begin = end + 1;
+  }
+  return lines;
+}
+
+/// What rows have in common, or where they differ.
+struct Common {
+  std::set<std::int64_t> sizes;  ///< of microbatches, in samples
+  std::set<std::int64_t> updates;
+  std::map<Bytes, std::vector<std::string>> buckets;
+  std::vector<Basis> bases;
+};
+
+Common common_of(const Comparison& comparison) {
+  Common common;
+  for (const ComparisonRow& row : comparison.rows) {
+    if (row.planning) common.sizes.insert(row.planning->graph.microbatch_size);
+    if (!row.simulation) continue;
+    common.bases.push_back(row.simulation->basis);
+    common.updates.insert(fewest_samples(row.simulation->updates));
+    common.updates.insert(largest(row.simulation->updates).samples);
+    if (const auto size = exchanged_buckets(*row.plan())) common.buckets[*size].push_back(row.planner->name);
+  }
+  return common;
+}
+
+/// `vgg16 on dgx-1-v100 (8 devices), 256 samples per update, microbatches of 4 samples`.
+std::string heading(const Comparison& comparison, const Common& common) {
+  std::string text = title_of(comparison) + " (" + counted(comparison.inputs.platform.devices.size(), "device") + ")";
+  if (common.updates.size() == 1) text += ", " + counted(*common.updates.begin(), "sample") + " per update";
+  if (common.sizes.size() == 1) text += ", microbatches of " + counted(*common.sizes.begin(), "sample");
+  if (common.sizes.size() > 1) text += ", microbatches of several sizes";
+  if (comparison.rows.size() < comparison.planners) {
+    text += fmt::format(" ({} of {} planners are done)", comparison.rows.size(), comparison.planners);
+  }
+  return text + "\n";
+}
+
+std::string one_text(const Comparison& comparison, const RowChoice& choice) {
+  const Common common = common_of(comparison);
+  std::string text = heading(comparison, common);
+  for (const std::string& sentence : {different_updates_text(common.updates), different_buckets_text(common.buckets)}) {
+    text += wrapped_lines(sentence);
+  }
+  text += to_text(table_of(comparison, choice));
+  for (const std::string& note : notes_of(comparison)) text += wrapped_lines(note);
+  return common.bases.empty() ? text : text + wrapped_lines("Rests on: " + basis_text(ranges_of(common.bases)));
+}
+
+/// What the columns and marks mean that some row has.
+std::string legend(const std::vector<Comparison>& comparisons, const RowChoice& choice) {
+  const auto any = [&](bool (*has)(const ComparisonRow& row)) {
+    return std::ranges::any_of(comparisons,
+                               [&](const Comparison& each) { return std::ranges::any_of(each.rows, has); });
+  };
+  std::string text = "memory: peak of the fullest device; claim: how far the planner's own prediction was off\n";
+  text += any(&is_asynchronous) && any(&is_synchronous)
+              ? "> the most samples/s, of plans with a flush and of those without\n"
+              : "> the most samples/s\n";
+  if (any(&has_equal_stages)) text += std::string(kFoldedStages) + "\n";
+  if (any(&has_savings)) text += "saves: 37r 2s stands for 37 layers recomputed and 2 whose stash is swapped\n";
+  if (any(&is_asynchronous)) text += "* no flush between iterations: asynchronous, weights are older\n";
+  if (any(&lacks_memory)) text += "! out of memory: no machine reaches these figures\n";
+  if (!choice.wide) return text + "--wide shows all columns\n";
+  return text +
+         "micro: microbatches of an iteration, or of the whole asynchronous run, of so many samples (size)\n"
+         "update: samples per update, of the stages with the fewest and the most\n"
+         "time: of an iteration, or of a microbatch if asynchronous; evaluated: the same without contention\n"
+         "x best: time over the least possible for this cut (1: no order is faster)\n"
+         "full: how much of the fullest device's memory is used\n";
+}
+
+}  // namespace
+
+std::string row_line(const ComparisonRow& row) {
+  if (!row.simulation) return row.planner->name + ": " + (row.planning ? "no plan fits" : "refused");
+  return row.planner->name + ": " + short_number(row.simulation->report.throughput) + " samples/s with " +
+         configuration_text(*row.plan()) + " replicas" + (lacks_memory(row) ? ", but out of memory" : "");
+}
+
+std::vector<std::string> notes_of(const Comparison& comparison) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> planners;  // by note
+  for (const ComparisonRow& row : comparison.rows) {
+    for (std::string& note : notes_of(row, comparison.inputs.platform)) {
+      auto known = std::ranges::find(planners, note, &std::pair<std::string, std::vector<std::string>>::first);
+      if (known == planners.end()) known = planners.insert(planners.end(), {std::move(note), {}});
+      known->second.push_back(row.planner->name);
+    }
+  }
+  std::vector<std::string> notes;
+  for (const auto& [note, names] : planners) notes.push_back(fmt::format("{}: {}", fmt::join(names, ", "), note));
+  return notes;
+}
+
+std::string comparison_text(const std::vector<Comparison>& comparisons, const RowChoice& choice) {
+  std::string text;
+  for (const Comparison& comparison : comparisons) {
+    if (!comparison.rows.empty()) text += one_text(comparison, choice) + "\n";
+  }
+  text += legend(comparisons, choice);
+  for (const Comparison& comparison : comparisons) {
+    if (comparison.is_varied) text += "\n" + sensitivity_text(title_of(comparison), comparison.sensitivity);
+  }
+  return text;
+}
+
+}  // namespace stagecraft
