@@ -1,6 +1,7 @@
 #include "experiments/view/explanation.hpp"
 
 #include "experiments/run/simulation.hpp"
+#include "experiments/view/figures.hpp"
 #include "experiments/view/table.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/short_number.hpp"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::size_t kLinksShown = 5;
 constexpr std::size_t kCausesShown = 3;
+constexpr double kLeastShare = 0.0005;  // of the time, that is told
 
 double total(const Loads& loads) {
   double sum = 0.0;
@@ -126,14 +128,6 @@ std::string remedies_text(const Remedies& remedies) {
   return text + "\n";
 }
 
-std::vector<DeviceId> devices_with(const Report& report, StageId stage) {
-  std::vector<DeviceId> devices;
-  for (const DeviceReport& device : report.devices) {
-    if (std::ranges::count(device.stages, stage) > 0) devices.push_back(device.device);
-  }
-  return devices;
-}
-
 const char* change_name(Change change) {
   switch (change) {
     case Change::Memory: return "memory";
@@ -196,23 +190,47 @@ Seconds all_busy_time(const Report& report) {
   return headline(report.figures()).value_or(Seconds(0)) * (1.0 - report.bubble_ratio);
 }
 
+std::vector<Bottleneck> time_shares(const Report& report) {
+  if (!report.bottleneck) return {};
+  using Kind = Bottleneck::Kind;
+  const auto device = std::ranges::find(report.devices, report.bottleneck->device, &DeviceReport::device);
+  const TimeSplit& time = device->time;
+  const Seconds work = time.compute + time.recompute + time.update;
+  const Seconds whole = work + time.exposed_communication + time.all_reduce + time.collective_wait + time.idle;
+  std::vector<Bottleneck> shares;
+  for (const auto& [kind, part] : {std::pair(Kind::Stage, work),
+                                   {Kind::Ramps, time.ramps},
+                                   {Kind::Waits, time.idle - time.ramps},
+                                   {Kind::Transfers, time.exposed_communication},
+                                   {Kind::AllReduce, time.all_reduce},
+                                   {Kind::AllReduceWait, time.collective_wait}}) {
+    if (part <= Seconds(0)) continue;
+    Bottleneck& share = shares.emplace_back(*report.bottleneck);
+    share.kind = kind;
+    share.share = part / whole;
+  }
+  std::ranges::stable_sort(shares, std::greater<>(), &Bottleneck::share);
+  return shares;
+}
+
 std::string bottleneck_text(const Report& report, const Platform& platform, const Explanation& explanation) {
   if (!report.bottleneck) return "";
   const Bottleneck& bottleneck = *report.bottleneck;
-  const bool is_stage = bottleneck.kind == Bottleneck::Kind::Stage;
-  std::string text = "bottleneck: " + (is_stage ? "stage " + std::to_string(bottleneck.stage.value())
-                                                : "link " + platform.links[bottleneck.link].name);
-  if (is_stage) {
-    const std::vector<DeviceId> devices = devices_with(report, bottleneck.stage);
-    text += devices.size() == 1 ? " on " + platform.devices[devices.front()].name
-                                : " on " + std::to_string(devices.size()) + " devices";
+  std::string text = "bottleneck: ";
+  if (bottleneck.kind == Bottleneck::Kind::Link) {
+    text += "link " + bottleneck_name(bottleneck, platform) + " busy " + percent(bottleneck.share);
+    const std::string carried = loads_text(loads_of(explanation, bottleneck.link));
+    text += (carried.empty() ? "" : " with " + carried) + "; ";
   }
-  text += ", busy " + percent(bottleneck.utilisation) + " of the time";
-  const std::string carried = is_stage ? "" : loads_text(loads_of(explanation, bottleneck.link));
-  if (!carried.empty()) text += ": " + carried;
-  const std::size_t count = report.measured_devices();
-  const std::string devices = count == 1 ? "the device" : "all " + std::to_string(count) + " devices";
-  text += "\nwith " + devices + " busy all the time: " + format_human_seconds(all_busy_time(report)) +
+  const std::string device = platform.devices[bottleneck.device].name;
+  std::string parts;
+  for (const Bottleneck& share : time_shares(report)) {
+    const std::string place = share.kind == Bottleneck::Kind::Stage ? " on " + device : "";
+    if (share.share >= kLeastShare) {
+      parts += (parts.empty() ? "" : ", ") + bottleneck_name(share, platform) + place + " " + percent(share.share);
+    }
+  }
+  text += parts + "\nif no device were ever idle: " + format_human_seconds(all_busy_time(report)) +
           (report.period ? " per microbatch\n" : "\n");
   return text + links_table(report, platform, explanation);
 }

@@ -32,7 +32,10 @@ struct Explanation {
 /// busy all the time. It is a bound on what better balance and overlap could gain.
 [[nodiscard]] Seconds all_busy_time(const Report& report);
 
-/// The bottleneck with the traffic that keeps it busy, and the busiest links.
+/// What the measured time of the device that computes most consists of, the largest part first.
+[[nodiscard]] std::vector<Bottleneck> time_shares(const Report& report);
+
+/// The bottleneck: those parts, after a link that is busier with the traffic that it carries; and the busiest links.
 [[nodiscard]] std::string bottleneck_text(const Report& report, const Platform& platform,
                                           const Explanation& explanation);
 

@@ -302,7 +302,7 @@ std::string bound_cause_text(const BoundCause& cause, const Platform& platform) 
     case BoundCause::Kind::Link: return "the bytes over " + platform.links[cause.link].name;
     case BoundCause::Kind::Connection:
       return "the tensors from " + platform.devices[cause.device].name + " to " + platform.devices[cause.to].name;
-    case BoundCause::Kind::InFlight: return "how many microbatches are in flight at stage " + stage(cause.stage);
+    case BoundCause::Kind::InFlight: return "the microbatches in flight at stage " + stage(cause.stage);
     case BoundCause::Kind::Chain: return "operations that wait for each other";
     case BoundCause::Kind::Channel: break;
   }
@@ -311,8 +311,17 @@ std::string bound_cause_text(const BoundCause& cause, const Platform& platform) 
 }
 
 std::string bottleneck_name(const Bottleneck& bottleneck, const Platform& platform) {
-  if (bottleneck.kind == Bottleneck::Kind::Link) return platform.links[bottleneck.link].name;
-  return "stage " + std::to_string(bottleneck.stage.value());
+  using Kind = Bottleneck::Kind;
+  switch (bottleneck.kind) {
+    case Kind::Stage: return "stage " + std::to_string(bottleneck.stage.value());
+    case Kind::Link: return platform.links[bottleneck.link].name;
+    case Kind::Ramps: return "ramps";
+    case Kind::Waits: return "waits";
+    case Kind::Transfers: return "transfers";
+    case Kind::AllReduce: return "all-reduce";
+    case Kind::AllReduceWait: break;
+  }
+  return "all-reduce wait";
 }
 
 }  // namespace stagecraft

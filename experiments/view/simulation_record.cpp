@@ -28,9 +28,10 @@ Detail::Record time_record(const TimeSplit& time) {
           {"recompute", time.recompute.value()},
           {"exposed_communication", time.exposed_communication.value()},
           {"all_reduce", time.all_reduce.value()},
-          {"collective_wait", time.collective_wait.value()},
+          {"all_reduce_wait", time.collective_wait.value()},
           {"update", time.update.value()},
-          {"idle", time.idle.value()}};
+          {"idle", time.idle.value()},
+          {"ramps", time.ramps.value()}};
 }
 
 /// The device's load; null for a device that only a plan after a change uses.
@@ -90,12 +91,27 @@ Detail::List link_list(const Report& report, const Platform& platform, const Exp
   return list;
 }
 
+/// `stage`, `link`, `ramps`, `waits`, `transfers`, `all_reduce` or `all_reduce_wait`.
+std::string bottleneck_kind(const Bottleneck& bottleneck, const Platform& platform) {
+  if (bottleneck.kind == Bottleneck::Kind::Stage) return "stage";
+  if (bottleneck.kind == Bottleneck::Kind::Link) return "link";
+  std::string kind = bottleneck_name(bottleneck, platform);
+  std::ranges::replace_if(kind, [](char each) { return each == '-' || each == ' '; }, '_');
+  return kind;
+}
+
 Detail bottleneck_record(const Report& report, const Platform& platform) {
   if (!report.bottleneck) return {};
   const Bottleneck& bottleneck = *report.bottleneck;
-  return Detail::Record{{"kind", bottleneck.kind == Bottleneck::Kind::Stage ? "stage" : "link"},
+  Detail::Record shares;
+  for (const Bottleneck& share : time_shares(report)) {
+    shares.emplace_back(bottleneck_kind(share, platform), share.share);
+  }
+  return Detail::Record{{"kind", bottleneck_kind(bottleneck, platform)},
                         {"name", bottleneck_name(bottleneck, platform)},
-                        {"utilisation", bottleneck.utilisation}};
+                        {"share", bottleneck.share},
+                        {"device", platform.devices[bottleneck.device].name},
+                        {"shares", std::move(shares)}};
 }
 
 Detail::List overflow_list(const Report& report, const Platform& platform) {

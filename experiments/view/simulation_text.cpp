@@ -68,13 +68,13 @@ std::string iterations_text(const Report& report) {
   return text + "; the figures are those of the last one\n";
 }
 
-/// `lower bound: 1.2 s, by the work of gpu3; this run takes 1.08 times that`; nothing where there is none.
+/// `least possible: 1.2 s, limited by the work of gpu3; this run takes 1.08 times that`; nothing where there is none.
 std::string bound_text(const Simulation& simulation, const Platform& platform) {
   const auto& bound = simulation.bound;
   const std::optional<double> over = simulation.over_bound();
   if (!bound || !over) return "";
-  return "lower bound: " + format_human_seconds(bound->time) + ", by " + bound_cause_text(bound->cause, platform) +
-         "; this run takes " + short_number(*over) + " times that\n";
+  return "least possible: " + format_human_seconds(bound->time) + ", limited by " +
+         bound_cause_text(bound->cause, platform) + "; this run takes " + short_number(*over) + " times that\n";
 }
 
 std::string comparison_text(const Simulation& simulation, const Plan& plan, const Platform& platform) {
@@ -114,7 +114,7 @@ std::string stages_text(const std::vector<StageId>& stages) {
 }
 
 std::string device_table(const Report& report, const Platform& platform) {
-  Table table{{"device", "stages", "compute", "recompute", "exposed comm.", "all-reduce", "waits for it", "update",
+  Table table{{"device", "stages", "compute", "recompute", "exposed comm.", "all-reduce", "all-reduce wait", "update",
                "idle", "in flight", "peak memory", "usable", "unused"},
               {}};
   for (const DeviceReport& device : report.devices) {

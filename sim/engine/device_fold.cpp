@@ -45,7 +45,8 @@ std::uint32_t DeviceFold::position(PlaceId place) const {
 
 void DeviceFold::add_computation(const Span& span, const Op& op, MeasuredSums& sums) {
   DeviceState& device = devices_[position(op.from)];
-  if (span.start > device.last_end) add_gap(device, span, sums);
+  const Seconds idle = span.start > device.last_end ? add_gap(device, span, sums) : Seconds(0);
+  settle_idle(device, span, op.kind, idle, sums);
   device.first_start = std::min(device.first_start, span.start);
   device.last_end = span.end;
   device.past.forget_until(span.end);
@@ -66,25 +67,44 @@ void DeviceFold::add_computation(const Span& span, const Op& op, MeasuredSums& s
 
 /// Counts idle time before a computation as communication if a transfer was the last thing that it waited for: the part
 /// of the gap during which that transfer was under way. If a collective was, the part counts during which the device
-/// took part in one.
-void DeviceFold::add_gap(const DeviceState& device, const Span& span, MeasuredSums& sums) {
-  if (span.cause == OpKind::CollectiveEnd) add_in_collectives(device, device.last_end, span.start, sums);
-  if (!is_transfer(span.cause)) return;
+/// took part in one. Returns the rest of the gap.
+Seconds DeviceFold::add_gap(const DeviceState& device, const Span& span, MeasuredSums& sums) {
+  const Seconds gap = span.start - device.last_end;
+  if (span.cause == OpKind::CollectiveEnd) return gap - add_in_collectives(device, device.last_end, span.start, sums);
+  if (!is_transfer(span.cause)) return gap;
   const Seconds begin = std::max(device.last_end, span.cause_start);
   const Seconds end = std::min(span.start, span.cause_end);
-  if (begin < end) sums.add({device.accounts + kExposed, begin, end, (end - begin).value()});
+  if (begin >= end) return gap;
+  sums.add({device.accounts + kExposed, begin, end, (end - begin).value()});
+  return gap - (end - begin);
+}
+
+/// Idle time before a computation is steady, not in a ramp, if the iteration has had a backward here and has another
+/// forward, that one or a later one.
+void DeviceFold::settle_idle(DeviceState& device, const Span& span, OpKind kind, Seconds idle, MeasuredSums& sums) {
+  const bool is_forward = kind == OpKind::Forward || kind == OpKind::ForwardBackward;
+  if (device.has_backward) device.unsettled_idle += idle;
+  if (is_forward) {
+    sums.add({device.accounts + kSteadyIdle, span.start, span.end, device.unsettled_idle.value()});
+    device.unsettled_idle = Seconds(0);
+  }
+  if (kind == OpKind::Backward || kind == OpKind::BackwardInput || kind == OpKind::ForwardBackward)
+    device.has_backward = true;
 }
 
 /// Counts the part of an idle time during which the device took part in a collective: as waiting, less what it spent
-/// sending and receiving, which always lies within.
-void DeviceFold::add_in_collectives(const DeviceState& device, Seconds begin, Seconds end, MeasuredSums& sums) {
+/// sending and receiving, which always lies within. Returns that part.
+Seconds DeviceFold::add_in_collectives(const DeviceState& device, Seconds begin, Seconds end, MeasuredSums& sums) {
+  Seconds whole;
   for (const auto& [from, to] : covered(device.past.stays, begin, end)) {
+    whole += to - from;
     sums.add({device.accounts + kCollectiveWait, from, to, (to - from).value()});
   }
   for (const auto& [from, to] : covered(device.past.exchanges, begin, end)) {
     sums.add({device.accounts + kAllReduce, from, to, (to - from).value()});
     sums.add({device.accounts + kCollectiveWait, from, to, (from - to).value()});
   }
+  return whole;
 }
 
 void DeviceFold::add_exchange(const Span& span, const Op& flow) {
@@ -116,6 +136,8 @@ void DeviceFold::end_iteration(Seconds at, MeasuredSums& sums) {
     device.first_start = kNever;
     device.last_end = at;
     device.past.clear();
+    device.has_backward = false;
+    device.unsettled_idle = Seconds(0);
   }
 }
 
@@ -127,15 +149,16 @@ void DeviceFold::abandon() {
   }
 }
 
-std::vector<DeviceReport> DeviceFold::report(const MeasuredSums& sums, Seconds window) const {
+std::vector<DeviceReport> DeviceFold::report(const MeasuredSums& sums, Seconds window, bool has_iterations) const {
   std::vector<DeviceReport> reports;
   for (std::uint32_t position : position_of_) {
-    if (position != kUnused) reports.push_back(report_of(devices_[position], sums, window));
+    if (position != kUnused) reports.push_back(report_of(devices_[position], sums, window, has_iterations));
   }
   return reports;
 }
 
-DeviceReport DeviceFold::report_of(const DeviceState& device, const MeasuredSums& sums, Seconds window) {
+DeviceReport DeviceFold::report_of(const DeviceState& device, const MeasuredSums& sums, Seconds window,
+                                   bool has_iterations) {
   const auto time = [&](Account account) { return Seconds(sums.sum(device.accounts + account)); };
   DeviceReport report;
   report.device = device.device;
@@ -149,6 +172,7 @@ DeviceReport DeviceFold::report_of(const DeviceState& device, const MeasuredSums
   report.busy = report.time.compute + report.time.recompute + report.time.update;
   const Seconds waiting = report.time.exposed_communication + report.time.all_reduce + report.time.collective_wait;
   report.time.idle = std::max(window - report.busy - waiting, Seconds(0));  // likewise
+  if (has_iterations) report.time.ramps = std::max(report.time.idle - time(kSteadyIdle), Seconds(0));
   if (window > Seconds(0)) report.bubble_ratio = std::max(0.0, 1.0 - report.busy / window);
   report.in_flight_peak = device.in_flight_peak;
   return report;

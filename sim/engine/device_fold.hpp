@@ -31,8 +31,9 @@ class DeviceFold {
   /// Microbatches in flight and collectives under way are given up.
   void abandon();
 
-  /// Of the devices that have joined, by increasing number, without their memory. `window`: the time measured.
-  [[nodiscard]] std::vector<DeviceReport> report(const MeasuredSums& sums, Seconds window) const;
+  /// Of the devices that have joined, by increasing number, without their memory. `window`: the time measured, that of
+  /// an iteration if there are some.
+  [[nodiscard]] std::vector<DeviceReport> report(const MeasuredSums& sums, Seconds window, bool has_iterations) const;
   /// Of the last complete iteration: from its first start to its last end on this device. **Requires** a device that
   /// has joined.
   [[nodiscard]] Seconds extent(DeviceId device) const { return devices_[position_of_[device.value()]].extent; }
@@ -42,13 +43,24 @@ class DeviceFold {
   }
 
  private:
-  enum Account : std::uint32_t { kCompute, kRecompute, kExposed, kAllReduce, kCollectiveWait, kUpdate, kAccounts };
+  enum Account : std::uint32_t {
+    kCompute,
+    kRecompute,
+    kExposed,
+    kAllReduce,
+    kCollectiveWait,
+    kUpdate,
+    kSteadyIdle,
+    kAccounts
+  };
   struct DeviceState {
     DeviceId device;
     std::uint32_t accounts = 0;    ///< the first of its `kAccounts`
     Seconds first_start = kNever;  ///< in the present iteration or window
     Seconds last_end;
-    CollectivePast past;  ///< of collectives that ended after the last computation
+    CollectivePast past;        ///< of collectives that ended after the last computation
+    bool has_backward = false;  ///< in the present iteration
+    Seconds unsettled_idle;     ///< since its last forward: in a ramp, unless another forward follows
     std::int64_t in_flight = 0;
     std::int64_t in_flight_peak = 0;
     Seconds extent;
@@ -57,9 +69,11 @@ class DeviceFold {
 
   DeviceState& join(DeviceId device, Seconds iteration_begin, MeasuredSums& sums);
   [[nodiscard]] std::uint32_t position(PlaceId place) const;
-  static void add_gap(const DeviceState& device, const Span& span, MeasuredSums& sums);
-  static void add_in_collectives(const DeviceState& device, Seconds begin, Seconds end, MeasuredSums& sums);
-  [[nodiscard]] static DeviceReport report_of(const DeviceState& device, const MeasuredSums& sums, Seconds window);
+  static Seconds add_gap(const DeviceState& device, const Span& span, MeasuredSums& sums);
+  static Seconds add_in_collectives(const DeviceState& device, Seconds begin, Seconds end, MeasuredSums& sums);
+  static void settle_idle(DeviceState& device, const Span& span, OpKind kind, Seconds idle, MeasuredSums& sums);
+  [[nodiscard]] static DeviceReport report_of(const DeviceState& device, const MeasuredSums& sums, Seconds window,
+                                              bool has_iterations);
 
   std::vector<std::uint32_t> position_of_;  ///< by DeviceId: in `devices_`
   std::vector<DeviceState> devices_;        ///< in the order in which they joined

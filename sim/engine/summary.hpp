@@ -50,7 +50,7 @@ class Summary {
   [[nodiscard]] std::set<DeviceId> last_devices(const Report& report) const;
   void leave_out_unused(Report& report, Seconds window) const;
   void add_ratios(Report& report, Seconds window) const;
-  void add_bottleneck(Report& report) const;
+  void add_bottleneck(Report& report, Seconds window) const;
   void add_memory(Report& report) const;
 
   const Platform& platform_;

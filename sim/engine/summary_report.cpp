@@ -15,7 +15,7 @@ Report Summary::finish() {
   const Seconds window = periods_.measured(sums_.window());
   add_windows(report);
   add_periods(report, window);
-  report.devices = devices_.report(sums_, window);
+  report.devices = devices_.report(sums_, window, measurement_.synchronous);
   for (DeviceReport& device : report.devices) {
     device.memory = memory_.peak(platform_.place(device.device));
     report.recompute_time += device.time.recompute;
@@ -24,7 +24,7 @@ Report Summary::finish() {
   leave_out_unused(report, window);
   add_ratios(report, window);
   report.links = links_.report(platform_, sums_, window);
-  add_bottleneck(report);
+  add_bottleneck(report, window);
   add_memory(report);
   return report;
 }
@@ -106,20 +106,31 @@ void Summary::add_ratios(Report& report, Seconds window) const {
   if (largest > Seconds(0)) report.ideal_bubble_ratio = std::max(0.0, window / largest - 1.0);
 }
 
-void Summary::add_bottleneck(Report& report) const {
+void Summary::add_bottleneck(Report& report, Seconds window) const {
   const auto busiest = std::ranges::max_element(report.devices, {}, &DeviceReport::busy);
-  if (busiest == report.devices.end()) return;
+  if (busiest == report.devices.end() || window <= Seconds(0)) return;
+  using Kind = Bottleneck::Kind;
   Bottleneck bottleneck;
-  bottleneck.utilisation = 1.0 - busiest->bubble_ratio.value_or(1.0);
-  Seconds longest{-1.0};
-  for (StageId stage : busiest->stages) {
-    const Seconds time = devices_.time_of(stage, sums_);
-    if (time > longest) bottleneck.stage = stage;
-    longest = std::max(longest, time);
-  }
+  bottleneck.device = busiest->device;
+  const auto time_of = [&](StageId stage) { return devices_.time_of(stage, sums_); };
+  const auto longest = std::ranges::max_element(busiest->stages, {}, time_of);
+  if (longest != busiest->stages.end()) bottleneck.stage = *longest;
+  const auto take = [&](Kind kind, double share) {
+    if (share <= bottleneck.share) return;
+    bottleneck.kind = kind;
+    bottleneck.share = share;
+  };
+  const TimeSplit& time = busiest->time;
+  take(Kind::Stage, busiest->busy / window);
+  take(Kind::Ramps, time.ramps / window);
+  take(Kind::Waits, (time.idle - time.ramps) / window);
+  take(Kind::Transfers, time.exposed_communication / window);
+  take(Kind::AllReduce, time.all_reduce / window);
+  take(Kind::AllReduceWait, time.collective_wait / window);
   const auto link = std::ranges::max_element(report.links, {}, &LinkReport::utilisation);
-  if (link != report.links.end() && link->utilisation > bottleneck.utilisation) {
-    bottleneck = {Bottleneck::Kind::Link, StageId::none(), link->link, link->utilisation};
+  if (link != report.links.end() && link->utilisation > bottleneck.share) {
+    bottleneck.link = link->link;
+    take(Kind::Link, link->utilisation);
   }
   report.bottleneck = bottleneck;
 }

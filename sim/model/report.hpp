@@ -27,7 +27,8 @@ struct TimeSplit {
   Seconds all_reduce;             ///< in a collective, while it sends or receives in it
   Seconds collective_wait;        ///< in a collective, while only others do
   Seconds update;
-  Seconds idle;  ///< the rest
+  Seconds idle;   ///< the rest
+  Seconds ramps;  ///< of `idle`: before the first backward and after the last forward of an iteration with a flush
   friend bool operator==(const TimeSplit&, const TimeSplit&) = default;
 };
 
@@ -73,12 +74,14 @@ struct LinkReport {
   friend bool operator==(const LinkReport&, const LinkReport&) = default;
 };
 
-/// The busiest resource. Relieving it helps first.
+/// What takes most of the measured time of the device that computes most: a stage's work, or what the device waits for;
+/// or a link that is busy for a larger share of the time than that. Relieving it helps first.
 struct Bottleneck {
-  enum class Kind { Stage, Link } kind = Kind::Stage;
-  StageId stage;
-  LinkId link;
-  double utilisation = 0.0;  ///< busy share of the stage's busiest device, or the link's utilisation
+  enum class Kind { Stage, Link, Ramps, Waits, Transfers, AllReduce, AllReduceWait } kind = Kind::Stage;
+  DeviceId device;     ///< that computes most
+  StageId stage;       ///< that takes most of its time
+  LinkId link;         ///< `Link`: which
+  double share = 0.0;  ///< of the measured time, or of the link's utilisation
   friend bool operator==(const Bottleneck&, const Bottleneck&) = default;
 };
 

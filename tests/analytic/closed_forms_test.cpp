@@ -43,6 +43,42 @@ TEST_CASE("closed form: gpipe, 1f1b and eager-1f1b take (m + p - 1)(f + b) witho
   }
 }
 
+TEST_CASE("closed form: without transfer cost every device of equal stages is idle for (p - 1)(f + b), all in ramps") {
+  for (const std::size_t p : {1, 2, 3, 4, 8, 16}) {
+    for (const std::int64_t m : {1, 2, 7, 8, 64}) {
+      for (const char* schedule : {"gpipe", "1f1b", "eager-1f1b"}) {
+        CAPTURE(p);
+        CAPTURE(m);
+        CAPTURE(schedule);
+        const Report report = evaluate_plan(chain(p, 1, 2), pairwise(p, 1e9, 0.0), straight(p, m, schedule));
+        for (const DeviceReport& device : report.devices) {
+          CHECK(device.time.ramps.value() == doctest::Approx(3.0 * static_cast<double>(p - 1)));
+          CHECK(device.time.idle.value() == doctest::Approx(device.time.ramps.value()));
+        }
+        CHECK(report.bottleneck->kind ==
+              (static_cast<std::int64_t>(p) - 1 > m ? Bottleneck::Kind::Ramps : Bottleneck::Kind::Stage));
+      }
+    }
+  }
+}
+
+TEST_CASE("closed form: a device that a slower stage holds up waits between the ramps") {
+  // Stage 1 takes 6 for a microbatch and stage 0 takes 3, so stage 0 waits 3 before each backward. The first one ends
+  // the ramp up, and the last two come after its last forward.
+  LayerGraph graph = chain(2, 1, 2);
+  graph.layers[LayerId(1)].forward = Seconds(2);
+  graph.layers[LayerId(1)].backward = Seconds(4);
+  for (const std::int64_t m : {8, 16, 32}) {
+    CAPTURE(m);
+    const Report report = evaluate_plan(graph, pairwise(2, 1e9, 0.0), straight(2, m, "1f1b"));
+    const TimeSplit& fast = report.devices[0].time;
+    CHECK((fast.idle - fast.ramps).value() == doctest::Approx(3.0 * static_cast<double>(m - 3)));
+    CHECK(report.devices[1].time.idle.value() == doctest::Approx(report.devices[1].time.ramps.value()));
+    CHECK(report.bottleneck->kind == Bottleneck::Kind::Stage);
+    CHECK(report.bottleneck->stage == StageId(1));
+  }
+}
+
 TEST_CASE("closed form: latency adds 2(p-1)c to gpipe and c[2(p-1)m/p + 2(p-2)] to 1f1b when p divides m") {
   // schedules.md, section 1.2; t = f + b = 3, c = 0.01 small against f.
   const double c = 0.01;

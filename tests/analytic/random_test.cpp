@@ -327,6 +327,8 @@ TEST_CASE("random: the parts of every device's time add up to the iteration, see
           time.compute + time.recompute + time.exposed_communication + time.all_reduce + time.update + time.idle;
       CHECK(sum == run.report.iterations.back());
       CHECK(time.exposed_communication >= Seconds(0));
+      CHECK(time.ramps >= Seconds(0));
+      CHECK(time.ramps <= time.idle);
       busy += device.busy.value();
     }
     if (run.report.iterations.back() == Seconds(0)) continue;

@@ -9,7 +9,9 @@ using namespace stagecraft::hand_made;
 
 namespace {
 
-TimeSplit split(double compute, double recompute, double exposed, double all_reduce, double update, double idle) {
+/// All idle time is in the ramps, unless `ramps` says otherwise.
+TimeSplit split(double compute, double recompute, double exposed, double all_reduce, double update, double idle,
+                std::optional<double> ramps = std::nullopt) {
   TimeSplit split;
   split.compute = Seconds(compute);
   split.recompute = Seconds(recompute);
@@ -17,6 +19,7 @@ TimeSplit split(double compute, double recompute, double exposed, double all_red
   split.all_reduce = Seconds(all_reduce);
   split.update = Seconds(update);
   split.idle = Seconds(idle);
+  split.ramps = Seconds(ramps.value_or(idle));
   return split;
 }
 
@@ -59,7 +62,7 @@ TEST_CASE("report: 1F1B of two stages and two microbatches") {
   CHECK(report.devices[0].in_flight_peak == 2);
   CHECK(report.devices[1].in_flight_peak == 1);
   CHECK(report.devices[0].stages == std::vector{StageId(0)});
-  CHECK(report.bottleneck->utilisation == doctest::Approx(6.0 / 9));
+  CHECK(report.bottleneck->share == doctest::Approx(6.0 / 9));
 }
 
 TEST_CASE("report: idle time goes to the transfer, the all-reduce, or nobody") {
@@ -224,7 +227,7 @@ TEST_CASE("report: pieces that cross the marks of an asynchronous run") {
   const Report report = both_ways(draft).report;
   CHECK(report.period == Seconds(4));
   CHECK(report.devices[0].time == split(4, 0, 0, 0, 0, 0));
-  CHECK(report.devices[1].time == split(1, 1, 0, 0, 0, 2));
+  CHECK(report.devices[1].time == split(1, 1, 0, 0, 0, 2, 0));
   CHECK(report.links[0].bytes == Bytes(4));  // 4 of the 8 s
   CHECK(report.links[0].utilisation == doctest::Approx(1.0));
 }

@@ -102,7 +102,7 @@ TEST_CASE("simulate: the document has every key that docs/reference/report.md li
     CHECK(json["devices"][0].contains(key));
   }
   for (const char* key :
-       {"compute", "recompute", "exposed_communication", "all_reduce", "collective_wait", "update", "idle"}) {
+       {"compute", "recompute", "exposed_communication", "all_reduce", "all_reduce_wait", "update", "idle"}) {
     CHECK(json["devices"][0]["time"].contains(key));
   }
   for (const char* key : {"weights", "gradients", "optimizer", "stash", "buffers", "workspace"}) {

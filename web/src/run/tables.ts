@@ -100,10 +100,10 @@ export function claims(run: Run): HTMLElement {
 const words: { [part: string]: string } = {
   exposed_communication: "exposed communication",
   all_reduce: "all-reduce",
-  collective_wait: "waits for an all-reduce",
+  all_reduce_wait: "all-reduce wait",
 };
 const wordsOf = (part: string): string => words[part] ?? part;
-const parts = ["compute", "recompute", "exposed_communication", "all_reduce", "collective_wait", "update", "idle"];
+const parts = ["compute", "recompute", "exposed_communication", "all_reduce", "all_reduce_wait", "update", "idle"];
 
 /** A bar of where the time of a device went. */
 function split(time: Values): HTMLElement {
