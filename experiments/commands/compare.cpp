@@ -6,6 +6,7 @@
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/planning.hpp"
 #include "experiments/run/sensitivity.hpp"
+#include "experiments/run/set_option.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/comparison.hpp"
 #include "planners/registry.hpp"
@@ -22,6 +23,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -36,20 +38,17 @@ struct CompareOptions {
   bool vary = false;
 };
 
-using PlannerOption = std::pair<std::string, std::pair<std::string, std::string>>;  ///< planner, (option, value)
-using Planners = std::vector<std::shared_ptr<const PlannerInfo>>;
-
 /// The choices that are the same for every planner and model.
 struct CompareChoices {
-  Planners planners;
+  UsedPlanners planners;
   PlanningChoices planning;
   SimulationChoices simulation;
-  std::vector<PlannerOption> set;
+  SetValues set;
   bool vary = false;
 };
 
-Planners read_planners(const std::optional<std::string>& text, const ExternalCalls& calls) {
-  Planners planners;
+UsedPlanners read_planners(const std::optional<std::string>& text, const ExternalCalls& calls) {
+  UsedPlanners planners;
   if (!text) {
     for (const PlannerInfo* each : all_planners()) {
       if (!each->only_by_name) planners.push_back(resolve_planner(each->name));
@@ -66,42 +65,7 @@ Planners read_planners(const std::optional<std::string>& text, const ExternalCal
 }
 
 PlanningChoices choices_for(const PlannerInfo& planner, const CompareChoices& choices) {
-  PlanningChoices planning = choices.planning;
-  for (const auto& [name, option] : choices.set) {
-    if (name != planner.name) continue;
-    if (option.first == "memory" && !planner.takes_any_option) {
-      planning.memory = read_memory_option("--set " + name + ".memory", option.second);
-    } else {
-      planning.options.push_back(option);
-    }
-  }
-  return planning;
-}
-
-/// Reads `PLANNER.KEY=VALUE`. The name of an external planner (a path) may itself contain `.` and `=`, so the text is
-/// matched against the names of the planners; if several names match, the longest one is meant.
-PlannerOption read_planner_option(const std::string& text, const Planners& planners) {
-  std::string planner;
-  for (const auto& each : planners) {
-    const bool fits = text.starts_with(each->name + ".");
-    if (fits && each->name.size() > planner.size()) planner = each->name;
-  }
-  if (!planner.empty()) return {planner, read_assignment("--set", text.substr(planner.size() + 1))};
-  const std::string name = read_assignment("--set", text).first;
-  const std::size_t point = name.find('.');
-  if (point == std::string::npos || point == 0) {
-    throw InputError("expected PLANNER.KEY=VALUE, found " + quote(text), {"", 0, 0, "--set"});
-  }
-  const std::string meant = is_external(name) ? name : find_planner(name.substr(0, point)).name;
-  throw InputError("the planner " + quote(meant) + " is not compared", {"", 0, 0, "--set"});
-}
-
-void refuse_repeated(const std::vector<PlannerOption>& set) {
-  std::set<std::pair<std::string, std::string>> given;
-  for (const auto& [planner, option] : set) {
-    if (given.emplace(planner, option.first).second) continue;
-    throw InputError(quote(planner + "." + option.first) + " is given twice", {"", 0, 0, "--set"});
-  }
+  return choices_of(planner, choices.planning, choices.set);
 }
 
 CompareChoices read_choices(const CompareOptions& options) {
@@ -116,11 +80,7 @@ CompareChoices read_choices(const CompareOptions& options) {
   }
   choices.planning.iterations = choices.simulation.iterations;
   choices.simulation.run_length = choices.planning.run_length;
-  for (const std::string& text : options.set) choices.set.push_back(read_planner_option(text, choices.planners));
-  refuse_repeated(choices.set);
-  for (const auto& planner : choices.planners) {  // refuses mistyped options here; they must not become a row
-    static_cast<void>(parse_options(*planner, choices_for(*planner, choices).options));
-  }
+  choices.set = read_set_option(options.set, choices.planners);
   return choices;
 }
 
@@ -175,7 +135,8 @@ void compare_planners(Comparison& comparison, const CompareChoices& choices, con
 Comparison compare_all(const std::string& model, const CompareOptions& options, const CompareChoices& choices,
                        const Settings& settings) {
   Comparison comparison;
-  comparison.inputs = load_inputs(model, options.platform.platform, read_speed_options(options.platform.speeds));
+  comparison.inputs =
+      load_inputs(model, options.platform.platform, read_speed_options(options.platform.speeds), choices.set.overrides);
   CompareChoices with_events = choices;
   take_events(options.simulation, comparison.inputs, with_events.simulation, settings);
   std::set<std::string> said;  // several planners may have the same remark
@@ -233,8 +194,7 @@ VerbAction configure_compare(CLI::App& command) {
   add_option(command, "--planners", options->planners,
              "A,B,...: planners to compare; exec:PATH for a program of your own; default: all but exhaustive");
   add_planning_options(command, options->planning);
-  add_repeated(command, "--set", options->set,
-               "PLANNER.KEY=VALUE: an option of a planner, or its memory policy (KEY memory); may be repeated");
+  add_set_option(command, options->set, SetUse::Planners);
   add_simulation_options(command, options->simulation);
   add_flag(command, "--vary", options->vary,
            "simulate the plans on varied inputs too: does the winner survive other bandwidths, speeds, latencies?");
