@@ -41,8 +41,9 @@ struct Inputs {
 
 /// Each name is a path, or else the name of a shipped file. `speeds` are relative speeds of device kinds that the user
 /// gives; they replace the platform's. `overrides` replace values of the files.
-/// **Throws** InputError for a name that is neither (with the nearest shipped name), for an error in a file, for a value
-/// of `--set` that the file's format refuses, and for a speed of a kind that neither the platform nor the model has.
+/// **Throws** InputError for a name that is neither (with the nearest shipped name), for an error in a file, for a
+/// value of `--set` that the file's format refuses, and for a speed of a kind that neither the platform nor the model
+/// has.
 [[nodiscard]] Inputs load_inputs(const std::string& model, const std::string& platform,
                                  const std::map<std::string, double>& speeds, const Overrides& overrides = {});
 
