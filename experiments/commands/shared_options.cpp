@@ -41,7 +41,8 @@ void tell_remarks(const std::vector<std::string>& remarks, const Settings& setti
 }
 
 void add_set_option(CLI::App& command, std::vector<std::string>& set, SetUse use) {
-  const std::string of_planner = use == SetUse::Files ? "" : "[PLANNER.]KEY, an option of a planner; ";
+  const std::string key = use == SetUse::Planners ? "[PLANNER.]KEY" : "PLANNER.KEY";
+  const std::string of_planner = use == SetUse::Files ? "" : key + ", an option of a planner; ";
   const std::string of_study = use == SetUse::Study ? "any other key of all cells, limits.KEY or seeds.KEY; " : "";
   add_repeated(command, "--set", set,
                "NAME=VALUE,...: set platform.PATH or model.PATH, a value of a file; " + of_planner + of_study +
