@@ -65,7 +65,7 @@ class Study:
         """Whether each planner has one schedule of its own, which then says who plans."""
         schedules = {}
         for row in self.rows:
-            who = tuple((name, _hashable(row[name])) for name in self.cell_columns() if _says_who(name))
+            who = tuple((name, _hashable(row[name])) for name in self.cell_columns() if says_who(name))
             schedules.setdefault(who, set()).add(row.get("schedule"))
         return (all(len(each) == 1 for each in schedules.values())
                 and len(set().union(*schedules.values())) > 1 if schedules else False)
@@ -84,7 +84,7 @@ class Study:
             raise KeyError(f"the baseline names {unknown[0]!r}, which is no column of a cell")
         own_schedules = self.own_schedules()
         common = [name for name in self.cell_columns()
-                  if not _says_who(name, own_schedules) and name not in pattern]
+                  if not says_who(name, own_schedules) and name not in pattern]
 
         def place(row):
             return (row["seed"], *(_hashable(row[name]) for name in common))
@@ -151,9 +151,11 @@ def geometric_mean(ratios):
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
 
 
-def _says_who(column, own_schedules=False):
-    return (column in ("planner", "label") or column.startswith("options.")
-            or (own_schedules and column == "schedule"))
+def says_who(column, own_schedules=False):
+    """Whether a column says who plans: the planner, its label, an option PLANNER.KEY, or a schedule of its own."""
+    group, dot, _ = column.partition(".")
+    is_option = dot and group not in ("training", "vary", "platform", "model", "tag")
+    return bool(column in ("planner", "label") or is_option or (own_schedules and column == "schedule"))
 
 
 def _hashable(value):

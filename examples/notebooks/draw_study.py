@@ -53,17 +53,13 @@ def chosen(row, conditions):
     return all(str(row.get(column)) == value for column, value in conditions)
 
 
-def says_who(column):
-    return column in ("planner", "label") or column.startswith("options.")
-
-
 def first_axis(study):
-    columns = [column for column in study.differing() if not says_who(column)]
+    columns = [column for column in study.differing() if not stagecraft_results.says_who(column)]
     return columns[0] if columns else "model"
 
 
 def tell_other_columns(study, rows, x):
-    others = [column for column in study.differing() if column != x and not says_who(column)
+    others = [column for column in study.differing() if column != x and not stagecraft_results.says_who(column)
               and len({str(row[column]) for row in rows}) > 1]
     if others:
         print(f"note: means over {', '.join(others)}; --where {others[0]}=VALUE takes one value", file=sys.stderr)

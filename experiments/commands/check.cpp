@@ -86,6 +86,7 @@ VerbAction configure_check(CLI::App& command) {
   auto options = std::make_shared<CheckOptions>();
   add_required(command, "PLAN", options->plan, "plan file, YAML or JSON");
   add_input_options(command, options->inputs);
+  add_set_option(command, options->inputs.set, SetUse::Files);
   add_option(command, "--schedule-file", options->schedule_file,
              "check the plan with the orders of this file instead of the plan's schedule");
   return [options](const Settings& settings) { return answer_check(*options, settings); };

@@ -9,6 +9,7 @@
 #include "experiments/run/progress.hpp"
 #include "experiments/run/result_so_far.hpp"
 #include "experiments/run/sensitivity.hpp"
+#include "experiments/run/set_option.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/comparison.hpp"
 #include "planners/registry.hpp"
@@ -27,6 +28,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -43,20 +45,17 @@ struct CompareOptions {
   bool wide = false;
 };
 
-using PlannerOption = std::pair<std::string, std::pair<std::string, std::string>>;  ///< planner, (option, value)
-using Planners = std::vector<std::shared_ptr<const PlannerInfo>>;
-
 /// The choices that are the same for every planner and model.
 struct CompareChoices {
-  Planners planners;
+  UsedPlanners planners;
   PlanningChoices planning;
   SimulationChoices simulation;
-  std::vector<PlannerOption> set;
+  SetValues set;
   bool vary = false;
 };
 
-Planners read_planners(const std::optional<std::string>& text, const ExternalCalls& calls) {
-  Planners planners;
+UsedPlanners read_planners(const std::optional<std::string>& text, const ExternalCalls& calls) {
+  UsedPlanners planners;
   if (!text) {
     for (const PlannerInfo* each : all_planners()) {
       if (!each->only_by_name) planners.push_back(resolve_planner(each->name));
@@ -73,42 +72,7 @@ Planners read_planners(const std::optional<std::string>& text, const ExternalCal
 }
 
 PlanningChoices choices_for(const PlannerInfo& planner, const CompareChoices& choices) {
-  PlanningChoices planning = choices.planning;
-  for (const auto& [name, option] : choices.set) {
-    if (name != planner.name) continue;
-    if (option.first == "memory" && !planner.takes_any_option) {
-      planning.memory = read_memory_option("--set " + name + ".memory", option.second);
-    } else {
-      planning.options.push_back(option);
-    }
-  }
-  return planning;
-}
-
-/// Reads `PLANNER.KEY=VALUE`. The name of an external planner (a path) may itself contain `.` and `=`, so the text is
-/// matched against the names of the planners; if several names match, the longest one is meant.
-PlannerOption read_planner_option(const std::string& text, const Planners& planners) {
-  std::string planner;
-  for (const auto& each : planners) {
-    const bool fits = text.starts_with(each->name + ".");
-    if (fits && each->name.size() > planner.size()) planner = each->name;
-  }
-  if (!planner.empty()) return {planner, read_assignment("--set", text.substr(planner.size() + 1))};
-  const std::string name = read_assignment("--set", text).first;
-  const std::size_t point = name.find('.');
-  if (point == std::string::npos || point == 0) {
-    throw InputError("expected PLANNER.KEY=VALUE, found " + quote(text), {"", 0, 0, "--set"});
-  }
-  const std::string meant = is_external(name) ? name : find_planner(name.substr(0, point)).name;
-  throw InputError("the planner " + quote(meant) + " is not compared", {"", 0, 0, "--set"});
-}
-
-void refuse_repeated(const std::vector<PlannerOption>& set) {
-  std::set<std::pair<std::string, std::string>> given;
-  for (const auto& [planner, option] : set) {
-    if (given.emplace(planner, option.first).second) continue;
-    throw InputError(quote(planner + "." + option.first) + " is given twice", {"", 0, 0, "--set"});
-  }
+  return choices_of(planner, choices.planning, choices.set);
 }
 
 CompareChoices read_choices(const CompareOptions& options) {
@@ -123,11 +87,7 @@ CompareChoices read_choices(const CompareOptions& options) {
   }
   choices.planning.iterations = choices.simulation.iterations;
   choices.simulation.run_length = choices.planning.run_length;
-  for (const std::string& text : options.set) choices.set.push_back(read_planner_option(text, choices.planners));
-  refuse_repeated(choices.set);
-  for (const auto& planner : choices.planners) {  // refuses mistyped options here; they must not become a row
-    static_cast<void>(parse_options(*planner, choices_for(*planner, choices).options));
-  }
+  choices.set = read_set_option(options.set, choices.planners);
   return choices;
 }
 
@@ -225,7 +185,8 @@ std::vector<Comparison> load_comparisons(const CompareOptions& options, const Co
   std::vector<Comparison> comparisons;
   for (const std::string& model : options.models) {
     Comparison& comparison = comparisons.emplace_back();
-    comparison.inputs = load_inputs(model, options.platform.platform, read_speed_options(options.platform.speeds));
+    comparison.inputs = load_inputs(model, options.platform.platform, read_speed_options(options.platform.speeds),
+                                    choices.set.overrides);
     comparison.planners = choices.planners.size();
   }
   return comparisons;
@@ -284,8 +245,7 @@ VerbAction configure_compare(CLI::App& command) {
   add_option(command, "--planners", options->planners,
              "A,B,...: planners to compare; exec:PATH for a program of your own; default: all but exhaustive");
   add_planning_options(command, options->planning);
-  add_repeated(command, "--set", options->set,
-               "PLANNER.KEY=VALUE: an option of a planner, or its memory policy (KEY memory); may be repeated");
+  add_set_option(command, options->set, SetUse::Planners);
   add_simulation_options(command, options->simulation);
   add_option(command, "--save", options->save,
              "keep each plan in this folder, as PLANNER.yaml; with several models as MODEL/PLANNER.yaml");

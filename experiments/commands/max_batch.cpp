@@ -6,6 +6,7 @@
 #include "experiments/run/largest_size.hpp"
 #include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
+#include "experiments/run/set_option.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/run/written_file.hpp"
 #include "experiments/view/largest_size_view.hpp"
@@ -22,18 +23,15 @@ struct MaxBatchOptions {
   InputOptions inputs;
   PlanningOptions planning;
   std::string planner;
-  std::vector<std::string> set;
   std::optional<std::string> tries;
   bool simulate = false;
   std::optional<std::string> output;
 };
 
-LargestSizeChoices read_choices(const MaxBatchOptions& options) {
-  LargestSizeChoices choices{.planning = read_planning_choices(options.planning),
-                             .most_tries = read_count_option("--tries", options.tries, 1, run_limits::kMostSizes),
-                             .replays = options.simulate};
-  choices.planning.options = read_assignments("--set", options.set);
-  return choices;
+LargestSizeChoices read_choices(const MaxBatchOptions& options, const PlannerInfo& planner, const SetValues& set) {
+  return {.planning = choices_of(planner, read_planning_choices(options.planning), set),
+          .most_tries = read_count_option("--tries", options.tries, 1, run_limits::kMostSizes),
+          .replays = options.simulate};
 }
 
 LargestSizeRun run_plan(const LargestSize& largest, const Inputs& inputs, const LargestSizeChoices& choices,
@@ -54,9 +52,10 @@ LargestSizeRun run_plan(const LargestSize& largest, const Inputs& inputs, const 
 Answer answer_max_batch(const MaxBatchOptions& options, const Settings& settings) {
   const std::shared_ptr<const PlannerInfo> planner =
       resolve_planner(options.planner, read_external_options(options.planning));
-  const LargestSizeChoices choices = read_choices(options);
+  const SetValues set = read_set_option(options.inputs.set, {planner});
+  const LargestSizeChoices choices = read_choices(options, *planner, set);
   refuse_overwriting(options.output, OutputKind::PlanFile, {options.inputs.model, options.inputs.platform.platform});
-  const Inputs inputs = load_inputs(options.inputs, settings);
+  const Inputs inputs = load_inputs(options.inputs, set.overrides, settings);
   const LargestSize largest = find_largest_size(*planner, inputs, choices, settings.say);
   tell_plan(largest.planning, inputs.platform, settings.say);
   std::optional<LargestSizeRun> run;
@@ -73,7 +72,7 @@ VerbAction configure_max_batch(CLI::App& command) {
   add_required(command, "--planner", options->planner,
                "planner to use, a name from 'stagecraft list planners', or exec:PATH for a program of your own");
   add_planning_options(command, options->planning, MicrobatchSize::Sought);
-  add_repeated(command, "--set", options->set, "KEY=VALUE: an option of the planner; may be repeated");
+  add_set_option(command, options->inputs.set, SetUse::Planners);
   add_option(command, "--tries", options->tries,
              "sizes for which the planner is asked at most; default: as many as the search needs");
   add_flag(command, "--simulate", options->simulate,

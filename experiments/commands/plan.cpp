@@ -4,8 +4,8 @@
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/chosen_size.hpp"
 #include "experiments/run/external_planner.hpp"
-#include "experiments/run/option_text.hpp"
 #include "experiments/run/planning.hpp"
+#include "experiments/run/set_option.hpp"
 #include "experiments/run/written_file.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "sim/io/json.hpp"
@@ -21,7 +21,6 @@ struct PlanOptions {
   InputOptions inputs;
   PlanningOptions planning;
   std::string planner;
-  std::vector<std::string> set;
   bool despite_memory = false;
   std::optional<std::string> output;
 };
@@ -29,10 +28,10 @@ struct PlanOptions {
 Answer answer_plan(const PlanOptions& options, const Settings& settings) {
   const std::shared_ptr<const PlannerInfo> planner =
       resolve_planner(options.planner, read_external_options(options.planning));
-  PlanningChoices choices = read_planning_choices(options.planning);
-  choices.options = read_assignments("--set", options.set);
+  const SetValues set = read_set_option(options.inputs.set, {planner});
+  PlanningChoices choices = choices_of(*planner, read_planning_choices(options.planning), set);
   refuse_overwriting(options.output, OutputKind::PlanFile, {options.inputs.model, options.inputs.platform.platform});
-  const Inputs inputs = load_inputs(options.inputs, settings);
+  const Inputs inputs = load_inputs(options.inputs, set.overrides, settings);
   Planning planning = plan_at_chosen_size(*planner, inputs, choices, settings.say);
   if (!planning.program && options.despite_memory) {
     settings.say("note: " + std::get<Infeasible>(planning.result).reason +
@@ -63,7 +62,7 @@ VerbAction configure_plan(CLI::App& command) {
   add_required(command, "--planner", options->planner,
                "planner to use, a name from 'stagecraft list planners', or exec:PATH for a program of your own");
   add_planning_options(command, options->planning);
-  add_repeated(command, "--set", options->set, "KEY=VALUE: an option of the planner; may be repeated");
+  add_set_option(command, options->inputs.set, SetUse::Planners);
   add_flag(command, "--despite-memory", options->despite_memory,
            "if no plan fits, make the one for devices with as much memory as it needs");
   add_option(command, "-o,--output", options->output, "write the plan to this file, as JSON if its name ends in .json");

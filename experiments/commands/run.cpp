@@ -1,4 +1,5 @@
 #include "experiments/commands/add_option.hpp"
+#include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/option_text.hpp"
@@ -121,6 +122,17 @@ std::vector<std::size_t> wanted_cells(const Manifest& manifest, const RunChoices
   return cells;
 }
 
+/// Refuses what makes all cells invalid. If it is a value of `--set`, the error names the option.
+void refuse_common_problem(const Study& study, const Manifest& manifest, const RunChoices& choices) {
+  try {
+    refuse_common_problem(manifest, wanted_cells(manifest, choices));
+  } catch (const InputError& error) {
+    const std::string& key = error.place().key;
+    if (find_key(study.fixed, key) == nullptr) throw;
+    throw InputError(error.message(), {"", 0, 0, "--set " + key}, error.hint());
+  }
+}
+
 Answer answer_dry_run(const Manifest& manifest, const Expansion& expansion, const RunChoices& choices,
                       const Settings& settings) {
   DryRun run{.manifest = manifest, .repeated = expansion.repeated, .cells = {}, .workers = choices.workers, .cell = {}};
@@ -143,14 +155,14 @@ ExitCode code_of(const StudyRun& run) {
 Answer answer_run(const RunOptions& options, const Settings& settings) {
   const std::string file = find_input(options.study, InputKind::Study);
   Study study = parse_study(read_text_file(file), file);
-  static_cast<void>(read_assignments("--set", options.set));  // a key that comes twice is a mistake
-  for (const std::string& text : options.set) apply_setting(study, text);
+  apply_settings(study, options.set);
   const RunChoices choices = read_choices(options, study.name);
   const Expansion expansion = expand(study);
+  refuse_unused_settings(study, expansion);
   for (const std::string& warning : expansion.warnings) settings.say("warning: " + options.study + ": " + warning);
   check_filters(expansion, choices);
   const Manifest manifest = make_manifest(study, expansion, command_of(options));
-  refuse_common_problem(manifest, wanted_cells(manifest, choices));
+  refuse_common_problem(study, manifest, choices);
   if (options.dry_run) return answer_dry_run(manifest, expansion, choices, settings);
   const StudyRun run = run_study(manifest, choices, settings);
   for (const std::string& warning : run.results.warnings) settings.say("warning: " + warning);
@@ -173,8 +185,7 @@ VerbAction configure_run(CLI::App& command) {
              "the least number of cells in a task of Slurm; default: 50");
   add_option(command, "--shard", options->shard,
              "I/N: compute only part I of N, counted from 1, and do not merge the results");
-  add_repeated(command, "--set", options->set,
-               "KEY=VALUE: set a key of all cells, limits.KEY or seeds.KEY; may be repeated");
+  add_set_option(command, options->set, SetUse::Study);
   add_repeated(command, "--filter", options->filters,
                "KEY=VALUE: compute only cells with that value; may be repeated, and several values of one key are "
                "alternatives");

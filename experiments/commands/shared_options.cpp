@@ -4,6 +4,7 @@
 #include "experiments/run/chosen_size.hpp"
 #include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
+#include "experiments/run/set_option.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/file_remarks.hpp"
@@ -25,13 +26,27 @@ void add_input_options(CLI::App& command, InputOptions& options) {
 }
 
 Inputs load_inputs(const InputOptions& options, const Settings& settings) {
-  Inputs inputs = load_inputs(options.model, options.platform.platform, read_speed_options(options.platform.speeds));
+  return load_inputs(options, read_set_option(options.set).overrides, settings);
+}
+
+Inputs load_inputs(const InputOptions& options, const Overrides& overrides, const Settings& settings) {
+  Inputs inputs =
+      load_inputs(options.model, options.platform.platform, read_speed_options(options.platform.speeds), overrides);
   tell_remarks(inputs.remarks, settings);
   return inputs;
 }
 
 void tell_remarks(const std::vector<std::string>& remarks, const Settings& settings) {
   for (const std::string& remark : remarks) settings.say("note: " + remark);
+}
+
+void add_set_option(CLI::App& command, std::vector<std::string>& set, SetUse use) {
+  const std::string key = use == SetUse::Planners ? "[PLANNER.]KEY" : "PLANNER.KEY";
+  const std::string of_planner = use == SetUse::Files ? "" : key + ", an option of a planner; ";
+  const std::string of_study = use == SetUse::Study ? "any other key of all cells, limits.KEY or seeds.KEY; " : "";
+  add_repeated(command, "--set", set,
+               "NAME=VALUE,...: set platform.PATH or model.PATH, a value of a file; " + of_planner + of_study +
+                   "may be repeated");
 }
 
 void add_length_options(CLI::App& command, LengthOptions& options) {

@@ -28,11 +28,18 @@ void add_platform_options(CLI::App& command, PlatformOptions& options);
 struct InputOptions {
   std::string model;
   PlatformOptions platform;
+  std::vector<std::string> set = {};
 };
 void add_input_options(CLI::App& command, InputOptions& options);
-/// Loads the files, and shows the user the remarks on them.
+/// Loads the files, with the values that `--set` replaces, and shows the user the remarks on them.
 [[nodiscard]] Inputs load_inputs(const InputOptions& options, const Settings& settings);
+/// The same for a verb whose `--set` has options of planners too (`read_set_option`).
+[[nodiscard]] Inputs load_inputs(const InputOptions& options, const Overrides& overrides, const Settings& settings);
 void tell_remarks(const std::vector<std::string>& remarks, const Settings& settings);
+
+/// What a verb's `--set` may name: values of files, besides them options of planners, or all keys of a study.
+enum class SetUse { Files, Planners, Study };
+void add_set_option(CLI::App& command, std::vector<std::string>& set, SetUse use);
 
 /// How many samples an update has, and how long an asynchronous run is.
 struct LengthOptions {

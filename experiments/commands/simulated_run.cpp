@@ -39,6 +39,7 @@ ScheduleProgram compiled(const SimulatedRunOptions& options, const PlanInput& in
 void add_simulated_run_options(CLI::App& command, SimulatedRunOptions& options) {
   add_required(command, "PLAN", options.plan, "plan file, YAML or JSON");
   add_input_options(command, options.inputs);
+  add_set_option(command, options.inputs.set, SetUse::Files);
   add_simulation_options(command, options.simulation);
   add_length_options(command, options.length);
   add_option(command, "--schedule-file", options.schedule_file,

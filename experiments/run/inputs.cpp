@@ -9,7 +9,6 @@
 #include "sim/io/file_remarks.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/platform_file.hpp"
-#include "sim/io/sha256.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/workload/catalogue.hpp"
 
@@ -84,15 +83,19 @@ std::string suggest_input(const std::string& name, const std::string& path, Inpu
   return network.empty() ? suggest_shipped(stem, shipped) : network;
 }
 
-struct InputFile {
-  std::string path;
-  std::string text;
-};
-
-InputFile read_input(const std::string& name, InputKind kind) {
-  InputFile file{find_input(name, kind), {}};
+FileText read_input(const std::string& name, InputKind kind) {
+  FileText file{find_input(name, kind), {}};
   file.text = read_text_file(file.path);
   return file;
+}
+
+/// The remarks on a file with values replaced. Its content has other lines than the file, so they name none.
+std::vector<std::string> remarks_on(const FileText& file, const FileValues& values) {
+  std::vector<std::string> remarks = file_remarks(overridden(file, values, ""), file.path);
+  if (values.empty()) return remarks;
+  for (std::string& remark : remarks)
+    remark.erase(file.path.size(), remark.find(": ", file.path.size()) - file.path.size());
+  return remarks;
 }
 
 /// Refuses a microbatch size at which the model's sizes exceed the limit for model files. Sizes grow with the
@@ -225,18 +228,18 @@ std::vector<ShippedFile> shipped_files(const std::string& folder) {
   return files;
 }
 
-Inputs load_inputs(const std::string& model, const std::string& platform, const std::map<std::string, double>& speeds) {
+Inputs load_inputs(const std::string& model, const std::string& platform, const std::map<std::string, double>& speeds,
+                   const Overrides& overrides) {
   const Activity activity("reading the model and the platform");
-  const InputFile model_file = read_input(model, InputKind::Model);
-  const InputFile platform_file = read_input(platform, InputKind::Platform);
+  const FileText model_file = read_input(model, InputKind::Model);
+  const FileText platform_file = read_input(platform, InputKind::Platform);
   Inputs inputs;
-  inputs.model = parse_model(model_file.text, model_file.path);
-  inputs.model_hash = sha256(model_file.text);
-  PlatformSpec spec = parse_platform(platform_file.text, platform_file.path);
-  inputs.remarks = file_remarks(platform_file.text, platform_file.path);
-  const std::vector<std::string> of_model = file_remarks(model_file.text, model_file.path);
+  inputs.model = parse_with(model_file, overrides.model, "--set model.", inputs.model_hash, parse_model);
+  PlatformSpec spec =
+      parse_with(platform_file, overrides.platform, "--set platform.", inputs.platform_hash, parse_platform);
+  inputs.remarks = remarks_on(platform_file, overrides.platform);
+  const std::vector<std::string> of_model = remarks_on(model_file, overrides.model);
   inputs.remarks.insert(inputs.remarks.end(), of_model.begin(), of_model.end());
-  inputs.platform_hash = sha256(platform_file.text);
   check_speeds(speeds, spec, inputs.model);
   spec.speeds = speeds;
   inputs.platform = build_platform(std::move(spec));
@@ -259,12 +262,12 @@ void fit_to_platform(Model& model, Platform& platform) {
 }
 
 Model load_model(const std::string& name) {
-  const InputFile file = read_input(name, InputKind::Model);
+  const FileText file = read_input(name, InputKind::Model);
   return parse_model(file.text, file.path);
 }
 
 PlatformSpec load_platform_spec(const std::string& name) {
-  const InputFile file = read_input(name, InputKind::Platform);
+  const FileText file = read_input(name, InputKind::Platform);
   return parse_platform(file.text, file.path);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "experiments/run/overrides.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/training.hpp"
@@ -33,17 +34,18 @@ struct ShippedFile {
 struct Inputs {
   Model model;
   Platform platform;
-  std::string model_hash;  ///< SHA-256 of the files
+  std::string model_hash;  ///< SHA-256 of the files, or of their content with values replaced
   std::string platform_hash;
   std::vector<std::string> remarks = {};  ///< on the platform file (`file_remarks`)
 };
 
 /// Each name is a path, or else the name of a shipped file. `speeds` are relative speeds of device kinds that the user
-/// gives; they replace the platform's.
-/// **Throws** InputError for a name that is neither (with the nearest shipped name), for an error in a file, and for a
-/// speed of a kind that neither the platform nor the model has.
+/// gives; they replace the platform's. `overrides` replace values of the files.
+/// **Throws** InputError for a name that is neither (with the nearest shipped name), for an error in a file, for a
+/// value of `--set` that the file's format refuses, and for a speed of a kind that neither the platform nor the model
+/// has.
 [[nodiscard]] Inputs load_inputs(const std::string& model, const std::string& platform,
-                                 const std::map<std::string, double>& speeds);
+                                 const std::map<std::string, double>& speeds, const Overrides& overrides = {});
 
 /// Chooses the model's profile for a platform: that of the first device whose kind the model knows, so that the answer
 /// does not depend on which kind the file names first. Planners then see the platform's other kinds that the model

@@ -11,7 +11,9 @@ namespace {
 std::string mismatch(const std::string& kind, const std::string& planned_hash, const std::string& planned_name,
                      const std::string& hash, const std::string& name) {
   if (!planned_hash.empty() && planned_hash != hash) {
-    return "warning: the plan was made for another " + kind + " file (its SHA-256 differs)";
+    const std::string hint =
+        planned_name == name ? "; if it was made with --set " + kind + ".PATH, give the same here" : "";
+    return "warning: the plan was made for another " + kind + " file (its SHA-256 differs" + hint + ")";
   }
   if (planned_hash.empty() && !planned_name.empty() && planned_name != name) {
     return "warning: the plan was made for the " + kind + " " + quote(planned_name) + ", not " + quote(name);

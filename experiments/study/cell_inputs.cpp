@@ -1,43 +1,22 @@
 #include "experiments/study/cell_inputs.hpp"
 
-#include "experiments/study/overrides.hpp"
+#include "experiments/run/overrides.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/platform_file.hpp"
 #include "sim/io/sha256.hpp"
 #include "sim/io/text_file.hpp"
-#include "sim/io/yaml_values.hpp"
 
 #include <utility>
 
 namespace stagecraft {
 namespace {
 
-/// The content of a file after overrides, as JSON, which every YAML parser can read.
-std::string overridden(const std::string& text, const std::string& path, const Keys& overrides) {
-  Detail content = read_detail(parse_yaml(text, path));
-  for (const auto& [name, value] : overrides) set_value(content, name, value);
-  return to_json(content, -1);
-}
-
-/// Reads a file of the cell. With overrides an error has no line in the file, so the refusal names only its key.
+/// Reads a file of the cell.
 template <class Parse>
-auto load(const StudyFile& file, const Keys& overrides, std::string& hash, const Parse& parse) {
-  const std::string text = read_text_file(file.path);
-  if (overrides.empty()) {
-    hash = sha256(text);
-    return parse(text, file.name);
-  }
-  try {
-    const std::string changed = overridden(text, file.name, overrides);
-    hash = sha256(changed);
-    return parse(changed, file.name);
-  } catch (const InputError& error) {
-    const std::string what = file.kind + " " + quote(file.name) + " with " + to_json(overrides, -1) + ": ";
-    throw InputError(what + error.message(), {"", 0, 0, error.place().key}, error.hint());
-  }
+auto load(const StudyFile& file, const Keys& values, std::string& hash, const Parse& parse) {
+  return parse_with({file.name, read_text_file(file.path)}, values, file.kind + ".", hash, parse);
 }
 
 std::string input_key(const std::string& file, const Keys& overrides) {

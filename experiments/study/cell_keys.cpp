@@ -5,12 +5,13 @@
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
+#include "experiments/run/set_option.hpp"
 #include "experiments/study/cell_spec.hpp"
 #include "experiments/study/limits.hpp"
 #include "experiments/study/manifest.hpp"
+#include "experiments/study/option_keys.hpp"
 #include "experiments/study/replan_key.hpp"
 #include "experiments/study/vary_keys.hpp"
-#include "planners/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/yaml_values.hpp"
@@ -18,7 +19,6 @@
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <string_view>
 
@@ -34,6 +34,19 @@ struct CellKey {
   ReadKey read;
   TakeKey take = nullptr;  ///< null: the key does not change the run
 };
+
+/// The keys that are paths, for messages.
+const std::vector<std::string>& path_keys() {
+  static const std::vector<std::string> kKeys = {"PLANNER.KEY",   "training.KEY", "vary.KEY",
+                                                 "platform.PATH", "model.PATH",   "tag.NAME"};
+  return kKeys;
+}
+
+/// Whether the name is that of a group of keys and a path in it.
+bool is_path_key(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  return dot != std::string_view::npos && dot + 1 < name.size() && !is_option_key(name);
+}
 
 const char* const kLargestSize = "max";                 // of `microbatch_size`
 const char* const kNodeCount = "platform.nodes.count";  // the key `nodes` is short for this one
@@ -54,30 +67,12 @@ std::string read_word(const YamlNode& node, const std::vector<std::string>& know
   return node.text();
 }
 
-std::vector<std::string> planner_names() {
-  std::vector<std::string> names;
-  for (const PlannerInfo* planner : all_planners()) names.push_back(planner->name);
-  return names;
-}
-
 std::vector<std::string> schedule_names() {
   std::vector<std::string> names;
   for (const ScheduleFamily* schedule : all_families()) {
     if (schedule->name != "literal") names.push_back(schedule->name);
   }
   return names;
-}
-
-/// Reads an option of a planner and checks it against the planner's table of options. An external planner has no table.
-void read_option(const std::string& planner, const std::string& option, const YamlNode& node, Keys& into) {
-  if (!is_external(planner)) {
-    try {
-      static_cast<void>(parse_options(find_planner(planner), {{option, node.text()}}));
-    } catch (const InputError& error) {
-      node.fail(error.message(), error.hint());
-    }
-  }
-  set_key(into, option_prefix(planner) + option, read_detail(node, study_limits::kMostNodes));
 }
 
 void check_parameter(const YamlNode& node, const ScheduleFamily& schedule, const std::string& name,
@@ -140,7 +135,7 @@ void read_planner(const YamlNode& node, Keys& into) {
     if (key == "label" || (is_key && !is_external(name))) {
       find_cell_key(plain_keys(), key)->read(value, into);
     } else {
-      read_option(name, key, value, into);
+      read_planner_option(name, key, value, into);
     }
   }
 }
@@ -251,7 +246,7 @@ void take_microbatch_size(const Detail& value, CellSpec& spec) {
   if (!spec.at_largest_size && !spec.planning.fastest_size) spec.planning.microbatch_size = whole(value);
 }
 
-/// The keys with a fixed name, as opposed to paths such as `options.PLANNER.KEY` or `platform.KEY`.
+/// The keys with a fixed name, as opposed to paths such as `PLANNER.KEY` or `platform.PATH`.
 const std::vector<CellKey>& plain_keys() {
   static const std::vector<CellKey> kKeys = {
       key(
@@ -309,19 +304,6 @@ const std::vector<CellKey>& plain_keys() {
   return kKeys;
 }
 
-/// Reads `options.PLANNER.KEY`. The name of an external planner may contain dots, so its key starts after the last dot.
-void read_option_path(const std::string& path, const YamlNode& node, Keys& into) {
-  const std::string rest = path.substr(std::string("options.").size());
-  const std::size_t point = is_external(rest) ? rest.rfind('.') : rest.find('.');
-  if (point == std::string::npos) node.fail("expected a key options.PLANNER.OPTION, found " + quote(path));
-  const std::string planner = rest.substr(0, point);
-  const std::vector<std::string> known = planner_names();
-  if (!is_external(planner) && std::ranges::find(known, planner) == known.end()) {
-    node.fail("unknown planner " + quote(planner), suggest_name(planner, known));
-  }
-  read_option(planner, rest.substr(point + 1), node, into);
-}
-
 /// A value as text, as one would write it on the command line.
 std::string option_text(const Detail& value) {
   if (const auto* text = std::get_if<std::string>(&value.value)) return *text;
@@ -336,8 +318,6 @@ std::string option_text(const Detail& value) {
 void read_cell_key(const std::string& name, const YamlNode& node, Keys& into) {
   if (const CellKey* plain = find_cell_key(plain_keys(), name)) {
     plain->read(node, into);
-  } else if (name.starts_with("options.")) {
-    read_option_path(name, node, into);
   } else if (name.starts_with("training.")) {
     read_training_key(name.substr(std::string("training.").size()), node, into);
   } else if (name.starts_with("vary.")) {
@@ -346,9 +326,10 @@ void read_cell_key(const std::string& name, const YamlNode& node, Keys& into) {
     read_tag(name, node, into);
   } else if ((name.starts_with("model.") || name.starts_with("platform.")) && !name.ends_with('.')) {
     set_key(into, name, read_detail(node, study_limits::kMostNodes));  // checked when the file is read
+  } else if (is_option_key(name)) {
+    read_option_key(name, node, into);
   } else {
-    std::vector<std::string> known = {
-        "options.PLANNER.OPTION", "training.KEY", "platform.KEY", "model.KEY", "vary.KEY", "tag.NAME"};
+    std::vector<std::string> known = path_keys();
     for (const CellKey& each : plain_keys()) known.push_back(each.name);
     node.fail("there is no key " + quote(name) + " of a cell", suggest_name(name, known));
   }
@@ -362,13 +343,19 @@ std::string read_cell_key_name(const YamlNode& node) {
     if (plain.name != "label" && plain.name != "training" && plain.name != "vary") known.push_back(plain.name);
   }
   if (std::ranges::find(known, name) != known.end()) return name;
-  constexpr std::array<std::string_view, 6> kFirst = {"training", "vary", "platform", "model", "tag", "options"};
-  const std::size_t point = name.find('.');
-  const bool is_path = point != std::string::npos && point + 1 < name.size();
-  if (is_path && std::ranges::find(kFirst, name.substr(0, point)) != kFirst.end()) return name;
-  known.insert(known.end(),
-               {"training.KEY", "vary.KEY", "platform.PATH", "model.PATH", "tag.NAME", "options.PLANNER.OPTION"});
+  if (is_option_key(name)) {
+    check_option_key(name, node);
+    return name;
+  }
+  if (is_path_key(name)) return name;
+  known.insert(known.end(), path_keys().begin(), path_keys().end());
   node.fail("there is no key " + quote(name) + " of a cell", suggest_name(name, known));
+}
+
+bool is_cell_key(std::string_view name) {
+  if (find_cell_key(plain_keys(), name) != nullptr) return true;
+  return is_option_key(name) ? names_planner(name) || !suggest_option_name(std::string(name)).empty()
+                             : is_path_key(name);
 }
 
 CellSpec read_cell(const Cell& cell) {

@@ -120,7 +120,7 @@ std::uint64_t noise_seed(const Cell& cell) {
   std::erase_if(keys, [](const auto& entry) {
     const bool is_own = std::ranges::find(kOwnKeys, entry.first) != kOwnKeys.end();
     return entry.first == "planner" || (is_own && entry.first != "microbatch_size") || entry.first == "profile_noise" ||
-           entry.first == "replan" || entry.first.starts_with("options.") || entry.first.starts_with("tag.");
+           entry.first == "replan" || is_option_key(entry.first) || entry.first.starts_with("tag.");
   });
   const Detail::Record record{{"cell", std::move(keys)}, {"seed", static_cast<std::int64_t>(cell.seed)}};
   const std::string digest = sha256(to_json(record, -1));

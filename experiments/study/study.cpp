@@ -101,8 +101,7 @@ std::vector<Keys> combinations(const Study& study, std::vector<std::string>& war
 /// Removes the options of other planners than the cell's own, so that cells that differ only in them are equal.
 void drop_foreign_options(Keys& keys) {
   const std::string own = option_prefix(word_of(keys, "planner"));
-  std::erase_if(
-      keys, [&](const auto& entry) { return entry.first.starts_with("options.") && !entry.first.starts_with(own); });
+  std::erase_if(keys, [&](const auto& entry) { return is_option_key(entry.first) && !entry.first.starts_with(own); });
 }
 
 void check_keys(const Study& study, const Keys& keys) {
@@ -200,7 +199,12 @@ Keys canonical(const Keys& keys) {
   return sorted;
 }
 
-std::string option_prefix(const std::string& planner) { return "options." + planner + "."; }
+std::string option_prefix(const std::string& planner) { return planner + "."; }
+
+bool is_option_key(std::string_view key) {
+  const std::size_t dot = key.find('.');
+  return dot != std::string_view::npos && std::ranges::find(kKeyGroups, key.substr(0, dot)) == kKeyGroups.end();
+}
 
 Expansion expand(const Study& study) {
   check_count(study);

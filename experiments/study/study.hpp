@@ -14,7 +14,7 @@
 namespace stagecraft {
 
 /// Keys and values of a configuration in the order in which they are shown, such as `planner: pipedream`,
-/// `options.pipedream.straight: true`, `platform.network.bandwidth: 10 Gbps`. Each key once.
+/// `pipedream.straight: true`, `platform.network.bandwidth: 10 Gbps`. Each key once.
 using Keys = Detail::Record;
 
 /// Keys besides its options that each planner of a study may have for itself.
@@ -78,8 +78,14 @@ void set_key(Keys& keys, const std::string& name, const Detail& value);
 /// All keys but the label, sorted by name. Equal cells have equal canonical keys.
 [[nodiscard]] Keys canonical(const Keys& keys);
 
-/// The prefix of the keys that are options of a planner: `options.PLANNER.`.
+/// The prefix of the keys that are options of a planner: `PLANNER.`.
 [[nodiscard]] std::string option_prefix(const std::string& planner);
+
+/// The groups of keys of which no planner is the owner: `platform` for `platform.PATH` and so on.
+inline constexpr std::array<std::string_view, 5> kKeyGroups = {"training", "vary", "platform", "model", "tag"};
+
+/// Whether a key of a cell is an option of a planner: `PLANNER.KEY`.
+[[nodiscard]] bool is_option_key(std::string_view key);
 
 /// All cells of a study: first the combinations of the axes over the base, the first axis varying slowest, without the
 /// excluded ones; then the included ones; each of them with every seed. Repetitions are left out.

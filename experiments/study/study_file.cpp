@@ -1,6 +1,8 @@
 #include "experiments/study/study_file.hpp"
 
 #include "experiments/run/option_text.hpp"
+#include "experiments/run/set_items.hpp"
+#include "experiments/run/set_option.hpp"
 #include "experiments/study/cell_keys.hpp"
 #include "experiments/study/limits.hpp"
 #include "experiments/study/table_file.hpp"
@@ -12,6 +14,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <set>
 
 namespace stagecraft {
 namespace {
@@ -103,29 +106,42 @@ void read_limit(const std::string& name, const YamlNode& node, StudyLimits& limi
 }
 
 /// Reads a value given on the command line. An error names the option in place of a file.
-void read_setting(const std::string& option, const std::string& text,
-                  const std::function<void(const std::string&, const YamlNode&)>& take) {
-  const auto [path, value] = read_assignment(option, text);
-  if (value.empty()) throw InputError("expected a value, found nothing", {"", 0, 0, option + " " + path});
+void read_setting(const std::string& option, const std::string& value,
+                  const std::function<void(const YamlNode&)>& take) {
   try {
-    take(path, parse_yaml(value, option));
+    take(parse_yaml(value, option));
   } catch (const InputError& error) {
-    throw InputError(error.message(), {"", 0, 0, option + " " + path}, error.hint());
+    throw InputError(error.message(), {"", 0, 0, option}, error.hint());
   }
 }
 
-void apply_setting(const std::string& path, const YamlNode& node, Study& study) {
-  const std::string limits = "limits.";
-  if (path.starts_with(limits)) {
-    read_limit(path.substr(limits.size()), node, study.limits);
-  } else if (path == "seeds.count") {
+constexpr std::string_view kLimits = "limits.";
+constexpr std::string_view kSeedCount = "seeds.count";
+constexpr std::string_view kFirstSeed = "seeds.base";
+
+void apply_setting(const std::string& name, const YamlNode& node, Study& study) {
+  if (name.starts_with(kLimits)) {
+    read_limit(name.substr(kLimits.size()), node, study.limits);
+  } else if (name == kSeedCount) {
     study.seeds = seeds_from(study.seeds.front(), read_count(node, 1, study_limits::kMostSeeds));
-  } else if (path == "seeds.base") {
+  } else if (name == kFirstSeed) {
     study.seeds = seeds_from(read_seed(node), std::ssize(study.seeds));
   } else {
-    read_cell_key(path, node, study.fixed);
+    Keys keys;
+    read_cell_key(name, node, keys);
+    for (const auto& [key, value] : keys) {
+      if (find_key(study.fixed, key) != nullptr) node.fail((key == name ? "" : quote(key) + " ") + "is given twice");
+      set_key(study.fixed, key, value);
+    }
   }
 }
+
+bool is_setting_name(std::string_view name) {
+  return name.starts_with(kLimits) || name == kSeedCount || name == kFirstSeed || is_cell_key(name);
+}
+
+/// Whether a value of `replan` has begun, to which all that follows belongs.
+bool is_in_replan(std::string_view before) { return before.find("replan=") != std::string_view::npos; }
 
 std::vector<std::string> read_columns(const YamlNode& node) {
   std::vector<std::string> columns;
@@ -170,14 +186,36 @@ Study parse_study(std::string_view text, const std::string& file_name) {
   return study;
 }
 
-void apply_setting(Study& study, const std::string& text) {
-  read_setting("--set", text, [&](const std::string& path, const YamlNode& node) { apply_setting(path, node, study); });
+void apply_settings(Study& study, const std::vector<std::string>& texts) {
+  std::set<std::string> given;
+  for (const std::string& text : texts) {
+    const auto name_length = [&](std::string_view rest) {
+      const std::string_view before = std::string_view(text).substr(0, text.size() - rest.size());
+      return is_in_replan(before) ? 0 : length_before_equals(rest, is_setting_name);
+    };
+    for (const SetItem& item : set_items({text}, name_length)) {
+      read_setting(item.option(), item.value, [&](const YamlNode& node) {
+        if (!given.insert(item.name).second) node.fail("is given twice");
+        apply_setting(item.name, node, study);
+      });
+    }
+  }
+}
+
+void refuse_unused_settings(const Study& study, const Expansion& expansion) {
+  for (const auto& [key, value] : study.fixed) {
+    const auto has_key = [&](const Cell& cell) { return find_key(cell.keys, key) != nullptr; };
+    if (!is_option_key(key) || std::ranges::any_of(expansion.cells, has_key)) continue;
+    throw InputError("the planner " + quote(key.substr(0, planner_end(key))) + " is not used here",
+                     {"", 0, 0, "--set " + key});
+  }
 }
 
 Keys parse_filter(const std::string& text) {
+  const auto [name, value] = read_assignment("--filter", text);
+  if (value.empty()) throw InputError("expected a value, found nothing", {"", 0, 0, "--filter " + name});
   Keys keys;
-  read_setting("--filter", text,
-               [&](const std::string& path, const YamlNode& node) { read_cell_key(path, node, keys); });
+  read_setting("--filter " + name, value, [&](const YamlNode& node) { read_cell_key(name, node, keys); });
   return keys;
 }
 

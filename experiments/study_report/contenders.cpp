@@ -12,11 +12,8 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::string_view kOptions = "options.";
-
 bool is_who(std::string_view key, const std::vector<std::string>& own_keys) {
-  return key == "planner" || key == "label" || key.starts_with(kOptions) ||
-         std::ranges::find(own_keys, key) != own_keys.end();
+  return key == "planner" || key == "label" || is_option_key(key) || std::ranges::find(own_keys, key) != own_keys.end();
 }
 
 /// The keys of a cell that identify its contender, sorted by name, so that equal contenders have equal keys.

@@ -15,7 +15,7 @@ struct Contender {
   std::string name;  ///< the label, or else the planner; if several have the same, with the properties that differ
   std::string planner;
   std::string label;  ///< empty if there is none
-  Keys choices;       ///< `options.PLANNER.KEY` and the other keys that belong to the planner
+  Keys choices;       ///< `PLANNER.KEY` and the other keys that belong to the planner
 };
 
 /// The cells of a study sorted by contender and by group. Cells of a group differ only in contender and seed.

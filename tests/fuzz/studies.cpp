@@ -1,7 +1,7 @@
 // The target that reads studies and what a study's folder holds.
+#include "experiments/run/overrides.hpp"
 #include "experiments/study/cell_spec.hpp"
 #include "experiments/study/manifest.hpp"
-#include "experiments/study/overrides.hpp"
 #include "experiments/study/row.hpp"
 #include "experiments/study/study_file.hpp"
 #include "sim/io/json.hpp"
@@ -56,7 +56,7 @@ void take_study_file(const std::string& text) {
 void take_setting(const std::string& text) {
   takes([&] {
     Study study;
-    apply_setting(study, text);
+    apply_settings(study, {text});
   });
   takes([&] { static_cast<void>(parse_filter(text)); });
 }

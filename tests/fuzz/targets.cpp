@@ -65,11 +65,11 @@ std::vector<std::string> spoken_seeds(std::string_view target) {
     return {"platform.network.bandwidth=10 Gbps",
             "limits.time=3 s",
             "seeds.count=4",
-            "options.uniform.stages=[2]",
+            "uniform.stages=[2]",
             "nodes[1].count",
             R"({"key":"k","status":"ok","message":"","figures":{"stages":2},"timings":{"wall_time_s":0.5}})",
             "schema: stagecraft/study/1\nstudy: seed\nbase: {model: vgg16, platform: p, planner: uniform}\n"
-            "matrix: {nodes: [1, 2], options.uniform.stages: [1, 2]}\n"
+            "matrix: {nodes: [1, 2], uniform.stages: [1, 2]}\n"
             "zip: [{microbatches: [4, 8], microbatch_size: [1, 2]}]\nexclude: [{nodes: 1, microbatches: 4}]\n"
             "include: [{planner: {name: uniform, label: a, stages: 3}}]\nseeds: {count: 2}\n"
             "baseline: {nodes: 1}\nlimits: {time: 3 s, memory: 1 GiB, retries: 0}\n"};

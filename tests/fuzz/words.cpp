@@ -1,12 +1,13 @@
 // The targets that read what stands in one value or behind one option.
+#include "experiments/run/external_planner.hpp"
 #include "experiments/run/option_text.hpp"
+#include "experiments/run/set_option.hpp"
 #include "planners/registry.hpp"
 #include "sim/base/text.hpp"
 #include "tests/fuzz/road.hpp"
 #include "tests/fuzz/targets.hpp"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 namespace stagecraft::fuzz {
@@ -34,12 +35,14 @@ std::vector<std::string> lines_of(std::string_view input) {
   return lines;
 }
 
-void parse_planner_options(const std::vector<std::string>& lines) {
-  std::vector<std::pair<std::string, std::string>> given;
-  for (const std::string& line : lines) given.push_back(read_assignment("--set", line));
+void read_settings(const std::vector<std::string>& lines) {
+  UsedPlanners all;
   for (const PlannerInfo* planner : all_planners()) {
-    takes([&] { static_cast<void>(parse_options(*planner, given)); });
+    all.push_back(resolve_planner(planner->name));
+    takes([&] { static_cast<void>(read_set_option(lines, {all.back()})); });
   }
+  takes([&] { static_cast<void>(read_set_option(lines, all)); });
+  takes([&] { static_cast<void>(read_set_option(lines)); });
 }
 
 }  // namespace
@@ -67,7 +70,7 @@ void take_options(std::string_view input) {
   takes([&] { static_cast<void>(read_choice_option("--engine", whole, {"replay", "evaluate"})); });
   takes([&] { static_cast<void>(read_speed_options(lines_of(input))); });
   takes([&] { static_cast<void>(find_planner(whole)); });
-  takes([&] { parse_planner_options(lines_of(input)); });
+  read_settings(lines_of(input));
 }
 
 }  // namespace stagecraft::fuzz

@@ -32,7 +32,7 @@ inline std::string group_of(const Keys& keys) {
   Keys common = canonical(keys);
   std::erase_if(common, [](const auto& entry) {
     return entry.first == "planner" || entry.first == "schedule" || entry.first == "memory" ||
-           entry.first.starts_with("options.");
+           is_option_key(entry.first);
   });
   return to_json(common, -1);
 }

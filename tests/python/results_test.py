@@ -20,7 +20,7 @@ import stagecraft_results  # noqa: E402
 
 HOSTILE = '<script>"x", \'y\'|\n</script>\x1b &'
 COLUMNS = {"cell": "INTEGER", "key": "TEXT", "status": "TEXT", "message": "TEXT", "seed": "INTEGER", "model": "TEXT",
-           "platform": "TEXT", "planner": "TEXT", "label": "TEXT", "options.madpipe.states": "TEXT",
+           "platform": "TEXT", "planner": "TEXT", "label": "TEXT", "madpipe.states": "TEXT",
            "microbatch_size": "INTEGER", "throughput_samples_per_s": "REAL", "peak_memory_bytes": "INTEGER",
            "device_peak_memory_bytes": "TEXT", "details": "TEXT"}
 
@@ -37,7 +37,7 @@ def example():
                     "cell": len(rows), "key": f"key{len(rows)}", "status": "ok" if ok else "infeasible",
                     "message": "" if ok else "no stage fits", "seed": seed, "model": "vgg16", "platform": "007",
                     "planner": planner, "label": HOSTILE if planner == "madpipe" else None,
-                    "options.madpipe.states": "grid" if planner == "madpipe" else None, "microbatch_size": size,
+                    "madpipe.states": "grid" if planner == "madpipe" else None, "microbatch_size": size,
                     "throughput_samples_per_s": speed if ok else None, "peak_memory_bytes": 2**35 if ok else None,
                     "device_peak_memory_bytes": {"gpu0": 2**35, "gpu1": 1} if ok else None,
                     "details": {"states": [1, 2], "why": HOSTILE} if ok else None})
@@ -90,11 +90,11 @@ class Results(unittest.TestCase):
         self.assertEqual(study.about["baseline"], {"planner": "uniform"})
         self.assertEqual(study.about["cells"], 8)
         self.assertEqual(len(study.ok()), 6)
-        self.assertEqual(study.differing(), ["planner", "label", "options.madpipe.states", "microbatch_size"])
+        self.assertEqual(study.differing(), ["planner", "label", "madpipe.states", "microbatch_size"])
 
     def test_types_of_csv_columns(self):
         (self.folder / "results.csv").write_text(
-            "cell,key,status,planner,options.p.a,options.p.b,options.p.c,options.p.d,throughput_samples_per_s\n"
+            "cell,key,status,planner,p.a,p.b,p.c,p.d,throughput_samples_per_s\n"
             "0,1,ok,12,true,007,3,1e-3,5\n1,2,ok,13,,1,x,2,6.5\n", encoding="utf-8")
         first, second = stagecraft_results.read(self.folder).rows
         self.assertEqual(list(first.values()), [0, "1", "ok", "12", True, "007", "3", 0.001, 5.0])

@@ -239,7 +239,8 @@ TEST_CASE("plan: what it writes can be checked and simulated, and another input 
   CHECK(Json::parse(simulated.out)["evaluated"] == json["evaluated"]);
   write(toy.model, read(toy.model) + "# changed\n");
   CHECK(toy.on("simulate").err ==
-        "stagecraft: warning: the plan was made for another model file (its SHA-256 differs)\n");
+        "stagecraft: warning: the plan was made for another model file (its SHA-256 differs; if it was made with "
+        "--set model.PATH, give the same here)\n");
 }
 
 TEST_CASE("simulate: a claim of a period is not shown as one of an iteration") {

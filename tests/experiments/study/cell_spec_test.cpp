@@ -31,7 +31,7 @@ base:
   training: {gradient_copies: 3, optimizer_copies: 4, boundary_buffers: 5, input_gradient_release: 0.5,
              gradient_bucket: 1 MiB, stash: input}
   model.name: other
-  options.madpipe.states: exact
+  madpipe.states: exact
   tag.size: small
   vary: {bandwidth: 0.5, network: 2}
   vary.compute: 1

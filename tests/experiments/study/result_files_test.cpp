@@ -40,17 +40,9 @@ TEST_CASE("result table: columns are what every row has, then keys as they come,
   const ResultTable table = result_table(results);
   Line names;
   for (const ResultColumn& column : table.columns) names.push_back(column.name);
-  const Line expected = {"cell",
-                         "key",
-                         "status",
-                         "message",
-                         "seed",
-                         "model",
-                         "platform",
-                         "planner",
-                         "microbatches",
-                         "options.pipedream.straight",
-                         "options.spp.duplex"};
+  const Line expected = {"cell",      "key",      "status",  "message",      "seed",
+                         "model",     "platform", "planner", "microbatches", "pipedream.straight",
+                         "spp.duplex"};
   CHECK(Line(names.begin(), names.begin() + 11) == expected);
   CHECK(names[11] == "iteration_time_s");
   CHECK(names.back() == "details");
@@ -68,7 +60,7 @@ TEST_CASE("result table: cells without rows have no line but their keys have col
   const ResultTable table = result_table(results);
   REQUIRE(table.row_count == 1);
   CHECK(table.row(0)[0] == Detail(2));
-  CHECK(std::ranges::find(table.columns, "options.spp.duplex", &ResultColumn::name) != table.columns.end());
+  CHECK(std::ranges::find(table.columns, "spp.duplex", &ResultColumn::name) != table.columns.end());
 }
 
 TEST_CASE("result table: a column's type is the narrowest that takes the values of all cells") {
@@ -115,9 +107,9 @@ TEST_CASE("result files: the CSV file and the database say the same") {
   CHECK(field(csv, 1, "iteration_time_s") == "0.1");
   CHECK(field(csv, 1, "bubble_ratio") == "0.3333333333333333");
   CHECK(field(csv, 1, "peak_memory_bytes") == "12025908428");
-  CHECK(field(csv, 1, "options.pipedream.straight") == "true");
-  CHECK(field(csv, 4, "options.pipedream.straight") == "false");
-  CHECK(field(csv, 1, "options.spp.duplex").empty());
+  CHECK(field(csv, 1, "pipedream.straight") == "true");
+  CHECK(field(csv, 4, "pipedream.straight") == "false");
+  CHECK(field(csv, 1, "spp.duplex").empty());
   CHECK(field(csv, 1, "details") == R"({"states":7,"note":"a \"quoted\", one"})");
   CHECK(field(csv, 7, "status") == "infeasible");
   CHECK(field(csv, 7, "iteration_time_s").empty());

@@ -168,12 +168,12 @@ TEST_CASE("run: a cell that takes too long, too much memory, or makes no sense c
   const TemporaryFolder folder;
   test::write(folder / "study.yaml", R"(schema: stagecraft/study/1
 study: trouble
-base: {model: vgg16, platform: p3.8xlarge-x4, planner: uniform, options.uniform.stages: 2, schedule: 1f1b}
+base: {model: vgg16, platform: p3.8xlarge-x4, planner: uniform, uniform.stages: 2, schedule: 1f1b}
 matrix: {microbatches: [4, 8, 100000000]}
 include:
   - {microbatches: 16, platform.nodes.count: 0}
   - {microbatches: 16, platform.nodes.cuont: 2}
-  - {microbatches: 16, options.uniform.stages: 1000}
+  - {microbatches: 16, uniform.stages: 1000}
 limits: {time: 2 s, retries: 1}
 )");
   const ShellRun run = shell("$S run $D/study.yaml --out $D/out", folder.path());

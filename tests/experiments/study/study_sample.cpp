@@ -58,8 +58,8 @@ Manifest sample_manifest(std::size_t count) {
                {"planner", planners[i % 3]},
                {"microbatches", static_cast<std::int64_t>(4 + i)}},
               1 + i % 2};
-    if (i % 3 == 0) cell.keys.emplace_back("options.pipedream.straight", i % 2 == 0);
-    if (i % 3 == 1) cell.keys.emplace_back("options.spp.duplex", "half");
+    if (i % 3 == 0) cell.keys.emplace_back("pipedream.straight", i % 2 == 0);
+    if (i % 3 == 1) cell.keys.emplace_back("spp.duplex", "half");
     manifest.cells.push_back({std::move(cell), sha256("cell " + std::to_string(i))});
   }
   return manifest;

@@ -1,6 +1,6 @@
 // Studies as values: the file, its expansion, settings and filters, the manifest.
+#include "experiments/study/cell_spec.hpp"
 #include "experiments/study/manifest.hpp"
-#include "experiments/study/overrides.hpp"
 #include "experiments/study/run_study.hpp"
 #include "experiments/study/study_file.hpp"
 #include "experiments/study/study_folder.hpp"
@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -63,7 +65,7 @@ TEST_CASE("study: a planner may name its schedule; an external one gets an optio
       expand(study_of(kBase + "matrix: {planner: [uniform, {name: uniform, label: all at once, schedule: gpipe}, "
                               "{name: 'exec:./own.py', schedule: gpipe}]}\n"));
   CHECK(values_of(all, "schedule") == std::vector<std::string>{"-", "\"gpipe\"", "-"});
-  CHECK(values_of(all, "options.exec:./own.py.schedule")[2] == "\"gpipe\"");
+  CHECK(values_of(all, "exec:./own.py.schedule")[2] == "\"gpipe\"");
   CHECK_THROWS_WITH_AS(static_cast<void>(study_of(kBase + "matrix: {planner: [{name: uniform, schedule: gpip}]}\n")),
                        doctest::Contains("unknown value 'gpip'"), InputError);
 }
@@ -78,11 +80,11 @@ TEST_CASE("study: exclude takes away combinations, include adds some that it doe
 
 TEST_CASE("study: options of other planners do not make cells differ") {
   const std::string text =
-      kBase + "matrix: {planner: [data-parallel, uniform], options.uniform.stages: [2, 4], microbatch_size: [4, 8]}\n";
+      kBase + "matrix: {planner: [data-parallel, uniform], uniform.stages: [2, 4], microbatch_size: [4, 8]}\n";
   const Expansion all = expand(study_of(text));
   CHECK(all.cells.size() == 6);
   CHECK(all.repeated == 2);
-  CHECK(std::ranges::count(values_of(all, "options.uniform.stages"), "-") == 2);
+  CHECK(std::ranges::count(values_of(all, "uniform.stages"), "-") == 2);
 }
 
 TEST_CASE("study: a planner may carry its options and a label; equal cells have one label") {
@@ -96,16 +98,47 @@ TEST_CASE("study: a planner may carry its options and a label; equal cells have 
 
 TEST_CASE("study: what is set from outside comes before all else") {
   Study study = study_of(kBase + "matrix: {microbatch_size: [4, 8]}\ninclude: [{microbatch_size: 2}]\n");
-  apply_setting(study, "microbatch_size=16");
-  apply_setting(study, "limits.time=3 s");
-  apply_setting(study, "seeds.count=3");
-  apply_setting(study, "platform.network.bandwidth=10 Gbps");
+  apply_settings(study,
+                 {"microbatch_size=16", "limits.time=3 s", "seeds.count=3", "platform.network.bandwidth=10 Gbps"});
   const Expansion all = expand(study);
   CHECK(values_of(all, "microbatch_size") == std::vector<std::string>(3, "16"));
   CHECK(values_of(all, "platform.network.bandwidth")[0] == "\"10 Gbps\"");
   CHECK(study.limits.time == Seconds(3));
-  CHECK_THROWS_WITH_AS(apply_setting(study, "microbatchsize=16"), doctest::Contains("microbatch_size"), InputError);
-  CHECK_THROWS_AS(apply_setting(study, "limits.tim=3 s"), InputError);
+  CHECK_THROWS_WITH_AS(apply_settings(study, {"microbatchsize=16"}), doctest::Contains("microbatch_size"), InputError);
+  CHECK_THROWS_AS(apply_settings(study, {"limits.tim=3 s"}), InputError);
+}
+
+TEST_CASE("study: an option of a planner is one key, as a key, in the planner's map and as a setting") {
+  const Expansion as_key = expand(study_of(kBase + "matrix: {uniform.stages: [2, 4], gpipe.replicas: [1]}\n"));
+  const Expansion as_map =
+      expand(study_of(kBase + "matrix: {planner: [{name: uniform, stages: 2}, {name: uniform, stages: 4}]}\n"));
+  CHECK(as_key.cells == as_map.cells);
+  Study study = study_of(kBase);
+  apply_settings(study, {"uniform.stages=2"});
+  CHECK(expand(study).cells.front() == as_key.cells.front());
+  CHECK(read_cell(as_key.cells[1]).planning.options == GivenOptions{{"stages", "4"}});
+}
+
+TEST_CASE("study: a comma in --set ends a value only before the name of a key") {
+  Study study = study_of(kBase);
+  apply_settings(study, {"schedule=spp-pe,inflight_cap=double,microbatches=8", "limits.retries=0",
+                         "label=\"x,iterations=2\", uniform.stages=2", "seeds.count=2,replan=vpipe,memory=keep"});
+  CHECK(study.fixed == Keys{{"schedule", "spp-pe,inflight_cap=double"},
+                            {"microbatches", 8},
+                            {"label", "x,iterations=2"},
+                            {"uniform.stages", 2},
+                            {"replan", "vpipe,memory=keep"}});
+}
+
+TEST_CASE("study: --set does not set a key twice, however it is spelled") {
+  for (const auto& [first, second] :
+       std::vector<std::pair<std::string, std::string>>{{"nodes=2", "platform.nodes.count=2"},
+                                                        {"planner={name: uniform, stages: 2}", "uniform.stages=2"},
+                                                        {"training={stash: input}", "training.stash=input"},
+                                                        {"limits.retries=0", "limits.retries=1"}}) {
+    Study study = study_of(kBase);
+    CHECK_THROWS_WITH_AS(apply_settings(study, {first, second}), doctest::Contains("given twice"), InputError);
+  }
 }
 
 TEST_CASE("study: filters of one key are alternatives, of several keys conditions") {
@@ -146,22 +179,6 @@ TEST_CASE("study: what all cells hold together is bounded before any is made") {
                        InputError);
 }
 
-TEST_CASE("study: values of files are set by their path") {
-  Detail root = Detail::Record{{"network", Detail::Record{{"bandwidth", "1 Gbps"}}},
-                               {"node_kinds", Detail::Record{{"dgx-1.x", Detail::Record{{"n", 1}}}}},
-                               {"nodes", Detail::List{Detail::Record{{"count", 1}}, Detail::Record{{"count", 2}}}}};
-  set_value(root, "network.bandwidth", "10 Gbps");
-  set_value(root, "network.latency", "1 us");
-  set_value(root, "node_kinds.dgx-1.x.n", 5);
-  set_value(root, "nodes[1].count", 3);
-  CHECK(to_json(root, -1) == R"({"network":{"bandwidth":"10 Gbps","latency":"1 us"},"node_kinds":{"dgx-1.x":{"n":5}},)"
-                             R"("nodes":[{"count":1},{"count":3}]})");
-  CHECK_THROWS_WITH_AS(set_value(root, "netwrk.bandwidth", 1), doctest::Contains("did you mean 'network'"), InputError);
-  CHECK_THROWS_AS(set_value(root, "nodes[2].count", 1), InputError);
-  CHECK_THROWS_AS(set_value(root, "nodes[-1].count", 1), InputError);
-  CHECK_THROWS_AS(set_value(root, "network.bandwidth.x", 1), InputError);
-}
-
 Manifest manifest_of(const Study& study) { return make_manifest(study, expand(study), {"stagecraft", "run"}); }
 
 TEST_CASE("study: a manifest reads back as it was written, and keys tell cells apart") {
@@ -196,7 +213,7 @@ TEST_CASE("study: damaged manifests are refused with their line") {
 }
 
 TEST_CASE("study: all planners meet the same noise, other cells another") {
-  const Cell one{{{"planner", "uniform"}, {"options.uniform.stages", 2}, {"microbatches", 8}}, 1};
+  const Cell one{{{"planner", "uniform"}, {"uniform.stages", 2}, {"microbatches", 8}}, 1};
   const Cell same{{{"microbatches", 8}, {"planner", "pipedream"}, {"label", "x"}, {"schedule", "1f1b"}}, 1};
   const Cell own{{{"microbatches", 16}, {"planner", "pipedream"}, {"run_length", 99}}, 1};
   const Cell other_seed{one.keys, 2};

@@ -34,7 +34,7 @@ StudyMaker example() {
       const double slower = std::string(network) == "platform" ? 1.5 : 1.0;
       const auto keys = [&](const char* planner, const char* label) {
         Keys keys{{"model", "m"}, {"tag.speed", speed}, {"network", network}, {"planner", planner}};
-        if (*label != '\0') keys.insert(keys.end(), {{"label", label}, {"options.spp.inflight_cap", label}});
+        if (*label != '\0') keys.insert(keys.end(), {{"label", label}, {"spp.inflight_cap", label}});
         return keys;
       };
       maker.cell(keys("base", "")).row(CellStatus::Ok, figures(4.0 * slower * slower));

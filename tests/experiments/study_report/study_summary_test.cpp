@@ -155,9 +155,9 @@ TEST_CASE("study summary: equal throughputs share the first place, a line alone 
 TEST_CASE("study summary: planners that share a name are told apart by what differs") {
   StudyMaker maker;
   maker.results.manifest.baseline = Keys{{"planner", "p"}};
-  maker.cell(keys_of("p", 4, {{"options.p.grid", 11}, {"options.p.states", "grid"}})).ok(10.0);
-  maker.cell(keys_of("p", 4, {{"options.p.grid", 51}, {"options.p.states", "grid"}})).ok(20.0);
-  maker.cell(keys_of("p", 4, {{"options.p.grid", 51}, {"label", "fine"}})).ok(40.0);
+  maker.cell(keys_of("p", 4, {{"p.grid", 11}, {"p.states", "grid"}})).ok(10.0);
+  maker.cell(keys_of("p", 4, {{"p.grid", 51}, {"p.states", "grid"}})).ok(20.0);
+  maker.cell(keys_of("p", 4, {{"p.grid", 51}, {"label", "fine"}})).ok(40.0);
   const StudySummary summary = summarise_study(maker.results);
   REQUIRE(summary.contenders.size() == 3);
   CHECK(summary.contenders[0].name == "p (grid 11)");

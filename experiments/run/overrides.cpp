@@ -1,7 +1,9 @@
-#include "experiments/study/overrides.hpp"
+#include "experiments/run/overrides.hpp"
 
-#include "sim/base/error.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/json.hpp"
+#include "sim/io/yaml_values.hpp"
 
 #include <charconv>
 #include <string>
@@ -17,10 +19,11 @@ struct Walk {
 
   [[nodiscard]] std::string_view rest() const { return path.substr(walked); }
   [[nodiscard]] bool is_done() const { return walked == path.size(); }
-  [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) const {
-    std::string there(path.substr(0, walked));
-    if (there.ends_with('.')) there.pop_back();
-    throw InputError(message, {"", 0, 0, std::move(there)}, hint);
+  /// Where the walk has come to, for a message.
+  [[nodiscard]] std::string here() const {
+    std::string_view there = path.substr(0, walked);
+    if (there.ends_with('.')) there.remove_suffix(1);
+    return there.empty() ? "the file" : quote(there);
   }
 };
 
@@ -49,7 +52,7 @@ Detail& step_into(Detail::Record& record, Walk& walk) {
   if (name.empty() || name.size() < rest.size()) {
     std::vector<std::string> known;
     for (const auto& [key, value] : record) known.push_back(key);
-    walk.fail("there is no key " + quote(name) + " here", suggest_name(name, known));
+    throw InputError("there is no key " + quote(name) + " in " + walk.here(), {}, suggest_name(name, known));
   }
   walk.walked = walk.path.size();
   return record.emplace_back(name, Detail()).second;
@@ -67,7 +70,14 @@ Detail& step_into(Detail::List& list, Walk& walk) {
       return list[position];
     }
   }
-  walk.fail("expected the position of one of the " + std::to_string(list.size()) + " items here, such as [0]");
+  throw InputError("expected the position of one of the " + counted(list.size(), "item") + " of " + walk.here() +
+                   ", such as [0]");
+}
+
+/// What is wrong with the value at `path`, and where, if that is not on the way to it.
+std::string message_for(const std::string& path, const InputError& error) {
+  const std::string& key = error.place().key;
+  return (path.starts_with(key) ? "" : key + ": ") + error.message();
 }
 
 }  // namespace
@@ -81,10 +91,38 @@ void set_value(Detail& root, std::string_view path, const Detail& value) {
     } else if (auto* list = std::get_if<Detail::List>(&at->value)) {
       at = &step_into(*list, walk);
     } else {
-      walk.fail("there is a single value here, and nothing below it");
+      throw InputError(walk.here() + " is a single value, and nothing is below it");
     }
   } while (!walk.is_done());
   *at = value;
+}
+
+std::string overridden(const FileText& file, const FileValues& values, const std::string& option) {
+  if (values.empty()) return file.text;
+  Detail content = read_detail(parse_yaml(file.text, file.path));
+  for (const auto& [path, value] : values) {
+    try {
+      set_value(content, path, value);
+    } catch (const InputError& error) {
+      throw InputError(error.message(), {"", 0, 0, option + path}, error.hint());
+    }
+  }
+  return to_json(content, -1);
+}
+
+void refuse_values(const FileText& file, const FileValues& values, const std::string& option,
+                   const std::function<void(const std::string& text)>& check) {
+  check(file.text);
+  FileValues some;
+  for (const auto& value : values) {
+    some.push_back(value);
+    try {
+      check(overridden(file, some, option));
+    } catch (const InputError& error) {
+      throw InputError(message_for(value.first, error), {"", 0, 0, option + value.first}, error.hint());
+    }
+  }
+  throw InternalError("values of " + quote(file.path) + " are refused, and none of them is to blame");
 }
 
 }  // namespace stagecraft
