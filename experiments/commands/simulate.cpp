@@ -113,16 +113,20 @@ std::optional<Recording> recording_of(const SimulateOptions& options) {
   return option != nullptr ? std::optional(recording_for(option, options.window.has_value())) : std::nullopt;
 }
 
+/// Refuses files that cannot be written, or that would replace something else, before any work.
+void refuse_outputs(const SimulateOptions& options, const std::vector<std::string>& inputs) {
+  refuse_overwriting(options.trace, OutputKind::PerfettoTrace, inputs);
+  refuse_for_browsers("--report", options.report, ".html", OutputKind::RunPage, inputs);
+  refuse_for_browsers("--picture", options.picture, ".svg", OutputKind::Picture, inputs);
+  refuse_same_file(outputs_of(options));
+}
+
 Answer answer_simulate(const SimulateOptions& options, const Settings& settings) {
   const std::optional<TimeRange> window = read_window(options.window);
-  const std::vector<std::string> inputs_read{options.plan, options.inputs.model, options.inputs.platform.platform};
   refuse_standard_output(options.trace);
-  refuse_overwriting(options.trace, OutputKind::PerfettoTrace, inputs_read);
-  refuse_for_browsers("--report", options.report, ".html", OutputKind::RunPage, inputs_read);
-  refuse_for_browsers("--picture", options.picture, ".svg", OutputKind::Picture, inputs_read);
-  const Outputs outputs = outputs_of(options);
-  refuse_same_file(outputs);
-  const SimulatedRun run = simulate_plan(options, recording_of(options), settings);
+  const PlanFiles files = read_plan_files(options.plan, options.inputs);
+  refuse_outputs(options, files_read(options, files));
+  const SimulatedRun run = simulate_plan(options, files, recording_of(options), settings);
   const auto& [inputs, input, program, simulation] = run;
   const Plan& plan = program.kept->plan;
   const Explanation explanation = explain(inputs, input.graph, program, simulation);
@@ -134,6 +138,7 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
     answer.text += "\n" + ascii_timeline(simulation.record.timeline, inputs.platform,
                                          {terminal_columns(), options.transfers, window, output_shows_colours()});
   }
+  const Outputs outputs = outputs_of(options);
   if (!outputs.empty()) answer.text += "\n";
   for (const auto& [option, file] : outputs) answer.text += "written to " + file + "\n";
   if (settings.json) {

@@ -84,11 +84,6 @@ std::string suggest_input(const std::string& name, const std::string& path, Inpu
   return network.empty() ? suggest_shipped(stem, shipped) : network;
 }
 
-struct InputFile {
-  std::string path;
-  std::string text;
-};
-
 InputFile read_input(const std::string& name, InputKind kind) {
   InputFile file{find_input(name, kind), {}};
   file.text = read_text_file(file.path);

@@ -29,6 +29,12 @@ struct ShippedFile {
 /// A hint for an unknown `name`: the shipped names, or to set STAGECRAFT_DATA if there are no shipped files.
 [[nodiscard]] std::string suggest_shipped(const std::string& name, const std::vector<std::string>& known);
 
+/// A file and its text. It is read only once, because it may be a pipe.
+struct InputFile {
+  std::string path;
+  std::string text;
+};
+
 /// A model and a platform, with the hashes of their files.
 struct Inputs {
   Model model;
