@@ -1,5 +1,5 @@
 #include "experiments/commands/add_option.hpp"
-#include "experiments/commands/shared_options.hpp"
+#include "experiments/commands/plan_inputs.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/judge.hpp"
 #include "experiments/run/plan_input.hpp"
@@ -15,7 +15,7 @@ namespace stagecraft {
 namespace {
 
 struct CheckOptions {
-  InputOptions inputs;
+  PlanInputOptions inputs;
   std::string plan;
   std::optional<std::string> schedule_file;
 };
@@ -76,8 +76,9 @@ std::vector<Finding> judge(const CheckOptions& options, const Inputs& inputs, Pl
 }
 
 Answer answer_check(const CheckOptions& options, const Settings& settings) {
-  const Inputs inputs = load_inputs(options.inputs, settings);
-  PlanInput input = load_plan(options.plan, inputs, settings.say);
+  const PlanFiles files = read_plan_files(options.plan, options.inputs);
+  const Inputs inputs = load_inputs(files.inputs, settings);
+  PlanInput input = parse_plan_input(files.plan, inputs, settings.say);
   const std::vector<Finding> findings = judge(options, inputs, input, settings);
   return answer(options.plan, input.reading.plan, findings);
 }
@@ -85,8 +86,7 @@ Answer answer_check(const CheckOptions& options, const Settings& settings) {
 VerbAction configure_check(CLI::App& command) {
   auto options = std::make_shared<CheckOptions>();
   add_required(command, "PLAN", options->plan, "plan file, YAML or JSON");
-  add_input_options(command, options->inputs);
-  add_set_option(command, options->inputs.set, SetUse::Files);
+  add_plan_input_options(command, options->inputs);
   add_option(command, "--schedule-file", options->schedule_file,
              "check the plan with the orders of this file instead of the plan's schedule");
   return [options](const Settings& settings) { return answer_check(*options, settings); };

@@ -1,9 +1,8 @@
 #include "experiments/commands/add_option.hpp"
-#include "experiments/commands/shared_options.hpp"
+#include "experiments/commands/plan_inputs.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/judge.hpp"
-#include "experiments/run/option_text.hpp"
 #include "experiments/run/plan_input.hpp"
 #include "experiments/view/description.hpp"
 #include "sim/base/error.hpp"
@@ -28,15 +27,7 @@ namespace {
 
 struct DescribeOptions {
   std::string file;
-  std::optional<std::string> model;
-  std::optional<std::string> platform;
-  std::vector<std::string> speeds;
-};
-
-/// A file and its text. It is read only once, because it may be a pipe.
-struct DescribedSource {
-  std::string path;
-  std::string text;
+  PlanInputOptions inputs;
 };
 
 /// The path of the file that `name` means: a path, or else the name of a shipped model or platform.
@@ -60,7 +51,7 @@ std::string find_described(const std::string& name) {
 }
 
 /// The format that the file's schema names: `model` for `stagecraft/model/1`.
-std::string format_of(const DescribedSource& source) {
+std::string format_of(const FileText& source) {
   const YamlNode root = parse_yaml(source.text, source.path);
   const YamlNode schema = root.at("schema");
   const std::string& text = schema.text();
@@ -74,28 +65,9 @@ std::string format_of(const DescribedSource& source) {
               quote(text));
 }
 
-/// The model or platform of a plan: the one that the user gives, or else the one that the plan's header names.
-std::string input_name(const std::optional<std::string>& given, const std::string& header, InputKind kind,
-                       const std::string& plan) {
-  if (given) return *given;
-  const std::string what = kind == InputKind::Model ? "model" : "platform";
-  if (header.empty()) throw InputError("the plan does not say for which " + what, {}, "name it with --" + what);
-  try {
-    return find_input(header, kind);
-  } catch (const InputError&) {
-    throw InputError("the plan is for the " + what + " " + quote(header) + ", which is neither a file nor shipped",
-                     {plan, 0, 0, ""}, "name its file with --" + what);
-  }
-}
-
-Description describe_plan_source(const DescribedSource& source, const DescribeOptions& options,
-                                 const Settings& settings) {
-  const PlanHeader header = parse_plan_header(source.text, source.path);
-  const std::string model = input_name(options.model, header.model, InputKind::Model, source.path);
-  const std::string platform = input_name(options.platform, header.platform, InputKind::Platform, source.path);
-  const Inputs inputs = load_inputs(model, platform, read_speed_options(options.speeds));
-  tell_remarks(inputs.remarks, settings);
-  const PlanInput input = parse_plan_input(source.text, source.path, inputs, settings.say);
+Description describe_plan_source(const FileText& source, const DescribeOptions& options, const Settings& settings) {
+  const Inputs inputs = load_inputs(find_inputs(options.inputs, source), settings);
+  const PlanInput input = parse_plan_input(source, inputs, settings.say);
   const auto [program, findings] = judge_plan(input.graph, inputs.platform, input.reading);
   refuse_findings(source.path, "the plan breaks a rule", findings, "stagecraft check lists every violation");
   if (input.reading.plan.schedule.name == "literal") {
@@ -108,16 +80,19 @@ Description describe_plan_source(const DescribedSource& source, const DescribeOp
 
 /// Refuses options that apply to plans only when the file is none.
 void refuse_plan_options(const DescribeOptions& options, const std::string& format) {
-  const bool has_speeds = !options.speeds.empty();
-  if (!options.model && !options.platform && !has_speeds) return;
-  const std::string option = options.model ? "--model" : options.platform ? "--platform" : "--speed";
+  const auto& [given, speeds, set] = options.inputs;
+  if (!given.model && !given.platform && speeds.empty() && set.empty()) return;
+  const std::string option = given.model      ? "--model"
+                             : given.platform ? "--platform"
+                             : set.empty()    ? "--speed"
+                                              : "--set";
   throw InputError(
       "applies to plans only, but the schema of " + quote(options.file) + " is stagecraft/" + format + "/1",
       {"", 0, 0, option});
 }
 
 Description describe(const DescribeOptions& options, const Settings& settings) {
-  DescribedSource source{find_described(options.file), {}};
+  FileText source{find_described(options.file), {}};
   source.text = read_text_file(source.path);
   const std::string format = format_of(source);
   if (format == "plan") return describe_plan_source(source, options, settings);
@@ -133,10 +108,7 @@ VerbAction configure_describe(CLI::App& command) {
   auto options = std::make_shared<DescribeOptions>();
   add_required(command, "FILE", options->file,
                "a file: model, platform, plan, architecture or device; or the name of a shipped model or platform");
-  add_option(command, "--model", options->model, "for a plan: its model; default: the one that the plan names");
-  add_option(command, "--platform", options->platform,
-             "for a plan: its platform; default: the one that the plan names");
-  add_repeated(command, "--speed", options->speeds, "for a plan: KIND=X, as for simulate; may be repeated");
+  add_plan_input_options(command, options->inputs, "for a plan: ");
   return [options](const Settings& settings) {
     const Description description = describe(*options, settings);
     return Answer{.text = description.text, .json = to_json(description.record)};

@@ -31,16 +31,8 @@ struct ExportOptions : SimulatedRunOptions {
 constexpr const char* kPerfetto = "perfetto";
 constexpr const char* kChakra = "chakra";
 
-std::vector<std::string> inputs_read(const ExportOptions& options) {
-  std::vector<std::string> files{options.plan, options.inputs.model, options.inputs.platform.platform};
-  for (const auto& file : {options.schedule_file, options.simulation.events}) {
-    if (file) files.push_back(*file);
-  }
-  return files;
-}
-
-SimulatedRun recorded(const ExportOptions& options, const Settings& settings) {
-  SimulatedRun run = simulate_plan(options, recording_for("--to", options.window.has_value()), settings);
+SimulatedRun recorded(const ExportOptions& options, const PlanFiles& files, const Settings& settings) {
+  SimulatedRun run = simulate_plan(options, files, recording_for("--to", options.window.has_value()), settings);
   if (run.simulation.report.out_of_memory())
     settings.say("note: the plan runs out of memory; the run goes on to its end");
   return run;
@@ -59,8 +51,9 @@ Answer export_perfetto(const ExportOptions& options, const Settings& settings) {
     throw InputError("a trace is no JSON document, which standard output would be", {"", 0, 0, "--json"},
                      "name a file with --output, or leave out --json");
   }
-  refuse_overwriting(options.output, OutputKind::PerfettoTrace, inputs_read(options));
-  const SimulatedRun run = recorded(options, settings);
+  const PlanFiles files = read_plan_files(options.plan, options.inputs);
+  refuse_overwriting(options.output, OutputKind::PerfettoTrace, files_read(options, files));
+  const SimulatedRun run = recorded(options, files, settings);
   const TextSource trace = [&](const TextSink& sink) { perfetto_trace(traced(run), about(run), window, sink); };
   if (!is_file) return {.text = text_of(trace), .json = ""};
   write_file_atomically(options.output, trace);
@@ -126,10 +119,11 @@ Answer export_chakra(const ExportOptions& options, const Settings& settings) {
   refuse_for_chakra(options);
   const std::string& prefix = options.output;
   const std::string groups = prefix + ".groups.json";
-  const std::vector<std::string> inputs = inputs_read(options);
+  const PlanFiles read = read_plan_files(options.plan, options.inputs);
+  const std::vector<std::string> inputs = files_read(options, read);
   refuse_overwriting(groups, OutputKind::ChakraGroups, inputs);
   refuse_overwriting(trace_file(prefix, DeviceId(0)), OutputKind::ChakraTrace, inputs);  // before any work
-  const SimulatedRun run = recorded(options, settings);
+  const SimulatedRun run = recorded(options, read, settings);
   const Platform& platform = run.inputs.platform;
   std::vector<std::string> files;
   for (const DeviceId device : indices(platform.devices)) {

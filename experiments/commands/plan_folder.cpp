@@ -49,8 +49,8 @@ PlanFolder::PlanFolder(std::string path, const std::vector<std::string>& models,
 }
 
 std::string PlanFolder::file_of(const std::string& model, const std::string& planner) const {
-  const std::filesystem::path folder = has_models_ ? std::filesystem::path(path_) / file_name(model)
-                                                         : std::filesystem::path(path_);
+  const std::filesystem::path folder =
+      has_models_ ? std::filesystem::path(path_) / file_name(model) : std::filesystem::path(path_);
   return (folder / (file_name(planner) + ".yaml")).string();
 }
 

@@ -3,6 +3,8 @@
 #include "experiments/run/written_file.hpp"
 #include "sim/io/plan_file.hpp"
 
+#include <utility>
+
 namespace stagecraft {
 
 Answer with_plan_written(const std::optional<std::string>& output, const Planning& planning, const Platform& platform,
@@ -13,11 +15,15 @@ Answer with_plan_written(const std::optional<std::string>& output, const Plannin
     if (!names_file(output)) answer.text.clear();
     return answer;
   }
-  const Plan& plan = planning.planned()->plan;
-  const std::string json = plan_to_json(plan, planning.graph, platform);
-  const std::string yaml = write_plan_yaml(plan, planning.graph, platform);
+  return with_plan_written(*output, planning.planned()->plan, planning.graph, platform, std::move(answer));
+}
+
+Answer with_plan_written(const std::string& output, const Plan& plan, const LayerGraph& graph, const Platform& platform,
+                         Answer answer) {
+  const std::string json = plan_to_json(plan, graph, platform);
+  const std::string yaml = write_plan_yaml(plan, graph, platform);
   if (names_file(output)) {
-    write_file_atomically(*output, output->ends_with(".json") ? json + "\n" : yaml);
+    write_file_atomically(output, output.ends_with(".json") ? json + "\n" : yaml);
   } else {
     answer.text = yaml;
     answer.json = json;

@@ -3,6 +3,8 @@
 #include "experiments/commands/verb.hpp"
 #include "experiments/run/planning.hpp"
 #include "experiments/run/settings.hpp"
+#include "sim/model/layer_graph.hpp"
+#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 
 #include <optional>
@@ -16,5 +18,9 @@ namespace stagecraft {
 /// **Throws** InputError if the file cannot be written.
 [[nodiscard]] Answer with_plan_written(const std::optional<std::string>& output, const Planning& planning,
                                        const Platform& platform, const Settings& settings, Answer answer);
+
+/// The same of a plan that there is, and of which `graph` has the layers.
+[[nodiscard]] Answer with_plan_written(const std::string& output, const Plan& plan, const LayerGraph& graph,
+                                       const Platform& platform, Answer answer);
 
 }  // namespace stagecraft

@@ -16,8 +16,14 @@
 namespace stagecraft {
 void add_platform_options(CLI::App& command, PlatformOptions& options) {
   add_required(command, "--platform", options.platform, "the platform: a file, or the name of a shipped one");
-  add_repeated(command, "--speed", options.speeds,
-               "KIND=X: speed of a kind of device relative to the others, in place of the platform's; may be repeated");
+  add_speed_option(command, options.speeds);
+}
+
+void add_speed_option(CLI::App& command, std::vector<std::string>& speeds, const std::string& when) {
+  add_repeated(command, "--speed", speeds,
+               when +
+                   "KIND=X: speed of a kind of device relative to the others, in place of the platform's; may be "
+                   "repeated");
 }
 
 void add_input_options(CLI::App& command, InputOptions& options) {

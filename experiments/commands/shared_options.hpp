@@ -24,6 +24,8 @@ struct PlatformOptions {
   std::vector<std::string> speeds;
 };
 void add_platform_options(CLI::App& command, PlatformOptions& options);
+/// `when` begins the help, such as `for a plan: `.
+void add_speed_option(CLI::App& command, std::vector<std::string>& speeds, const std::string& when = {});
 
 struct InputOptions {
   std::string model;

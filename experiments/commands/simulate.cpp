@@ -1,4 +1,6 @@
 #include "experiments/commands/add_option.hpp"
+#include "experiments/commands/applied_change.hpp"
+#include "experiments/commands/plan_output.hpp"
 #include "experiments/commands/simulated_run.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/written_file.hpp"
@@ -33,6 +35,7 @@ struct SimulateOptions : SimulatedRunOptions {
   std::optional<std::string> trace;
   std::optional<std::string> report;
   std::optional<std::string> picture;
+  ApplyOptions apply;
   [[nodiscard]] bool draws() const { return timeline || transfers || window; }
 };
 
@@ -88,6 +91,7 @@ Outputs outputs_of(const SimulateOptions& options) {
   if (options.trace) outputs.emplace_back("--trace", *options.trace);
   if (options.report) outputs.emplace_back("--report", *options.report);
   if (options.picture) outputs.emplace_back("--picture", *options.picture);
+  if (names_file(options.apply.output)) outputs.emplace_back("--output", *options.apply.output);
   return outputs;
 }
 
@@ -113,19 +117,27 @@ std::optional<Recording> recording_of(const SimulateOptions& options) {
   return option != nullptr ? std::optional(recording_for(option, options.window.has_value())) : std::nullopt;
 }
 
+/// Refuses files that cannot be written, or that would replace something else, before any work.
+void refuse_outputs(const SimulateOptions& options, const std::vector<std::string>& inputs) {
+  refuse_overwriting(options.trace, OutputKind::PerfettoTrace, inputs);
+  refuse_for_browsers("--report", options.report, ".html", OutputKind::RunPage, inputs);
+  refuse_for_browsers("--picture", options.picture, ".svg", OutputKind::Picture, inputs);
+  refuse_overwriting(options.apply.output, OutputKind::PlanFile, inputs);
+  refuse_same_file(outputs_of(options));
+}
+
 Answer answer_simulate(const SimulateOptions& options, const Settings& settings) {
   const std::optional<TimeRange> window = read_window(options.window);
-  const std::vector<std::string> inputs_read{options.plan, options.inputs.model, options.inputs.platform.platform};
+  const std::optional<std::int64_t> change = read_apply_options(options.apply, options);
   refuse_standard_output(options.trace);
-  refuse_overwriting(options.trace, OutputKind::PerfettoTrace, inputs_read);
-  refuse_for_browsers("--report", options.report, ".html", OutputKind::RunPage, inputs_read);
-  refuse_for_browsers("--picture", options.picture, ".svg", OutputKind::Picture, inputs_read);
-  const Outputs outputs = outputs_of(options);
-  refuse_same_file(outputs);
-  const SimulatedRun run = simulate_plan(options, recording_of(options), settings);
+  const PlanFiles files = read_plan_files(options.plan, options.inputs);
+  refuse_outputs(options, files_read(options, files));
+  const SimulatedRun run = simulate_plan(options, files, recording_of(options), settings);
   const auto& [inputs, input, program, simulation] = run;
   const Plan& plan = program.kept->plan;
   const Explanation explanation = explain(inputs, input.graph, program, simulation);
+  std::optional<Plan> changed;
+  if (change) changed = changed_plan(run, explanation.remedies, *change);
   write_files(options, run, explanation, window, settings.timings);
   Answer answer;
   answer.code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done;
@@ -134,6 +146,7 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
     answer.text += "\n" + ascii_timeline(simulation.record.timeline, inputs.platform,
                                          {terminal_columns(), options.transfers, window, output_shows_colours()});
   }
+  const Outputs outputs = outputs_of(options);
   if (!outputs.empty()) answer.text += "\n";
   for (const auto& [option, file] : outputs) answer.text += "written to " + file + "\n";
   if (settings.json) {
@@ -141,7 +154,9 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
         json_of(simulation_record(simulation, input.graph, plan, inputs.platform, explanation, settings.timings),
                 simulation, inputs.platform, options.draws(), window);
   }
-  return answer;
+  if (!changed) return answer;
+  answer.code = ExitCode::Done;
+  return with_plan_written(*options.apply.output, *changed, input.graph, inputs.platform, std::move(answer));
 }
 
 VerbAction configure_simulate(CLI::App& command) {
@@ -158,6 +173,7 @@ VerbAction configure_simulate(CLI::App& command) {
   add_option(
       command, "--picture", options->picture,
       "draw the computations of each device as an SVG image to this file; with --timeline-window a part of the run");
+  add_apply_options(command, options->apply);
   return [options](const Settings& settings) { return answer_simulate(*options, settings); };
 }
 

@@ -38,26 +38,33 @@ ScheduleProgram compiled(const SimulatedRunOptions& options, const PlanInput& in
 
 void add_simulated_run_options(CLI::App& command, SimulatedRunOptions& options) {
   add_required(command, "PLAN", options.plan, "plan file, YAML or JSON");
-  add_input_options(command, options.inputs);
-  add_set_option(command, options.inputs.set, SetUse::Files);
+  add_plan_input_options(command, options.inputs);
   add_simulation_options(command, options.simulation);
   add_length_options(command, options.length);
   add_option(command, "--schedule-file", options.schedule_file,
              "run the plan with the orders of this file instead of the plan's schedule");
 }
 
-SimulatedRun simulate_plan(const SimulatedRunOptions& options, const std::optional<Recording>& recording,
-                           const Settings& settings) {
+std::vector<std::string> files_read(const SimulatedRunOptions& options, const PlanFiles& files) {
+  std::vector<std::string> paths{files.plan.path, files.inputs.model, files.inputs.platform.platform};
+  for (const auto& file : {options.schedule_file, options.simulation.events}) {
+    if (file) paths.push_back(*file);
+  }
+  return paths;
+}
+
+SimulatedRun simulate_plan(const SimulatedRunOptions& options, const PlanFiles& files,
+                           const std::optional<Recording>& recording, const Settings& settings) {
   SimulationChoices choices = read_simulation_choices(options.simulation);
   if (choices.replan && options.schedule_file) {
     throw InputError("a plan with the orders of a --schedule-file cannot change", {"", 0, 0, "--replan"});
   }
   choices.recording = recording;
   SimulatedRun run;
-  run.inputs = load_inputs(options.inputs, settings);
+  run.inputs = load_inputs(files.inputs, settings);
   const Platform& platform = run.inputs.platform;
   take_events(options.simulation, run.inputs, choices, settings);
-  run.input = load_plan(options.plan, run.inputs, settings.say);
+  run.input = parse_plan_input(files.plan, run.inputs, settings.say);
   const LayerGraph& graph = run.input.graph;
   Plan& given = run.input.reading.plan;
   if (options.schedule_file) choices.literal = take_orders(*options.schedule_file, platform, given);

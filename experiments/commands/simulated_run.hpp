@@ -1,5 +1,6 @@
 #pragma once
 
+#include "experiments/commands/plan_inputs.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/plan_input.hpp"
@@ -10,18 +11,22 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace stagecraft {
 
 /// What the verbs that simulate a plan have in common: which plan, on what, and how.
 struct SimulatedRunOptions {
-  InputOptions inputs;
+  PlanInputOptions inputs;
   SimulationOptions simulation;
   LengthOptions length;
   std::string plan;
   std::optional<std::string> schedule_file;
 };
 void add_simulated_run_options(CLI::App& command, SimulatedRunOptions& options);
+
+/// The paths of all files from which the run is made.
+[[nodiscard]] std::vector<std::string> files_read(const SimulatedRunOptions& options, const PlanFiles& files);
 
 /// A plan that has been simulated, with all that it was simulated with.
 struct SimulatedRun {
@@ -31,11 +36,11 @@ struct SimulatedRun {
   Simulation simulation;
 };
 
-/// Reads the files, compiles the plan and simulates it. The record of the run is kept only if it is wanted. Remarks go
-/// to the user. **Throws** InputError for options and files that make no sense, for a plan that breaks a rule, and for
-/// a run of more operations than its record may have.
-[[nodiscard]] SimulatedRun simulate_plan(const SimulatedRunOptions& options, const std::optional<Recording>& recording,
-                                         const Settings& settings);
+/// Compiles the plan of the files, which are those of the options, and simulates it. The record of the run is kept only
+/// if it is wanted. Remarks go to the user. **Throws** InputError for options and files that make no sense, for a plan
+/// that breaks a rule, and for a run of more operations than its record may have.
+[[nodiscard]] SimulatedRun simulate_plan(const SimulatedRunOptions& options, const PlanFiles& files,
+                                         const std::optional<Recording>& recording, const Settings& settings);
 
 /// What a command wants that writes operations of a run, of one or of a part.
 [[nodiscard]] Recording recording_for(const std::string& option, bool part);

@@ -1,10 +1,104 @@
 #include "experiments/run/plan_input.hpp"
 
+#include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/sha256.hpp"
 #include "sim/io/text_file.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <vector>
 
 namespace stagecraft {
 namespace {
+
+namespace fs = std::filesystem;
+
+/// What the header of a plan says of one of its inputs.
+struct NamedInput {
+  InputKind kind = InputKind::Model;
+  std::string name;
+  std::string hash;
+  [[nodiscard]] std::string word() const { return kind == InputKind::Model ? "model" : "platform"; }
+};
+
+std::vector<ShippedFile> shipped_like(const NamedInput& input) {
+  return shipped_files(input.kind == InputKind::Model ? "traces" : "platforms");
+}
+
+/// Where the named file may be, the likeliest place first.
+std::vector<std::string> places_of(const NamedInput& input, const std::string& plan) {
+  std::vector<std::string> places{input.name};
+  for (const ShippedFile& file : shipped_like(input)) {
+    if (file.name == input.name) places.push_back(file.path);
+  }
+  const std::string file = input.name + ".yaml";
+  places.push_back((fs::path(plan).parent_path() / file).string());
+  places.push_back(file);
+  return places;
+}
+
+bool has_hash(const std::string& file, const std::string& hash) {
+  try {
+    return sha256(read_bytes_file(file)) == hash;
+  } catch (const InputError&) {
+    return false;  // nothing can be read there
+  }
+}
+
+/// The YAML and JSON files in the folder of the plan, sorted.
+std::vector<std::string> files_beside(const std::string& plan) {
+  const fs::path folder = fs::path(plan).parent_path();
+  std::vector<std::string> files;
+  std::error_code problem;  // then there are no files
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.empty() ? "." : folder, problem)) {
+    const fs::path extension = entry.path().extension();
+    const bool is_data = extension == ".yaml" || extension == ".json";
+    if (is_data && entry.is_regular_file(problem)) files.push_back((folder / entry.path().filename()).string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+/// The file of that hash, whatever its name: beside the plan, or shipped.
+std::optional<std::string> file_of_hash(const NamedInput& input, const std::string& plan) {
+  std::vector<std::string> files = files_beside(plan);
+  for (const ShippedFile& file : shipped_like(input)) files.push_back(file.path);
+  const auto found = std::ranges::find_if(files, [&](const std::string& file) { return has_hash(file, input.hash); });
+  return found != files.end() ? std::optional(*found) : std::nullopt;
+}
+
+/// The file with the hash of the input, or else the first of the places with a file of its kind.
+std::optional<std::string> best_file(const NamedInput& input, const std::string& plan) {
+  const std::string schema = "stagecraft/" + input.word() + "/";
+  std::optional<std::string> first;
+  for (const std::string& place : places_of(input, plan)) {
+    std::error_code problem;  // then it is no file
+    if (!fs::is_regular_file(place, problem)) continue;
+    const std::string text = read_text_file(place);
+    if (!input.hash.empty() && sha256(text) == input.hash) return place;
+    if (!first && text.find(schema) != std::string::npos) first = place;
+    if (first && input.hash.empty()) return first;
+  }
+  if (input.hash.empty()) return first;
+  const std::optional<std::string> fitting = file_of_hash(input, plan);
+  return fitting ? fitting : first;
+}
+
+std::string find_plan_input(const std::optional<std::string>& given, const NamedInput& input, const std::string& plan) {
+  if (given) return find_input(*given, input.kind);
+  const std::string word = input.word();
+  const InputPlace place{plan, 0, 0, ""};
+  if (input.name.empty()) {
+    throw InputError("the plan does not say for which " + word, place, "name it with --" + word);
+  }
+  if (const auto found = best_file(input, plan)) return *found;
+  throw InputError("the plan is for the " + word + " " + quote(input.name) +
+                       ", which is neither a file nor shipped, and there is no " + word + " file " +
+                       quote(input.name + ".yaml") + " beside the plan or in the current folder",
+                   place, "name its file with --" + word);
+}
 
 /// A warning if the plan was made for another model or platform than the given one. Hashes are compared if the plan has
 /// one, names otherwise.
@@ -23,13 +117,15 @@ std::string mismatch(const std::string& kind, const std::string& planned_hash, c
 
 }  // namespace
 
-PlanInput load_plan(const std::string& path, const Inputs& inputs, const std::function<void(const std::string&)>& say) {
-  return parse_plan_input(read_text_file(path), path, inputs, say);
+FoundInputs find_plan_inputs(const GivenInputs& given, const FileText& plan) {
+  const PlanHeader header = parse_plan_header(plan.text, plan.path);
+  return {find_plan_input(given.model, {InputKind::Model, header.model, header.model_hash}, plan.path),
+          find_plan_input(given.platform, {InputKind::Platform, header.platform, header.platform_hash}, plan.path)};
 }
 
-PlanInput parse_plan_input(const std::string& text, const std::string& path, const Inputs& inputs,
+PlanInput parse_plan_input(const FileText& file, const Inputs& inputs,
                            const std::function<void(const std::string&)>& say) {
-  const PlanHeader header = parse_plan_header(text, path);
+  const PlanHeader header = parse_plan_header(file.text, file.path);
   const std::string& model = inputs.model.profiles.front().name;
   const std::string& platform = inputs.platform.spec.name;
   for (const std::string& warning :
@@ -39,7 +135,7 @@ PlanInput parse_plan_input(const std::string& text, const std::string& path, con
   }
   PlanInput input;
   input.graph = profile_at(inputs.model, header.microbatch_size, header.stash, say);
-  input.reading = parse_plan(text, path, input.graph, inputs.platform);
+  input.reading = parse_plan(file.text, file.path, input.graph, inputs.platform);
   return input;
 }
 

@@ -5,9 +5,32 @@
 #include "sim/model/layer_graph.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace stagecraft {
+
+/// The names of a model and of a platform, where the user gives them.
+struct GivenInputs {
+  std::optional<std::string> model;
+  std::optional<std::string> platform;
+};
+
+/// The paths of a model and of a platform.
+struct FoundInputs {
+  std::string model;
+  std::string platform;
+};
+
+/// The files that a plan is to be judged with: those that the user gives, each a path or the name of a shipped one, or
+/// else those that the plan names. NAME in a plan is a path, a shipped file, NAME.yaml in the folder of the plan, or
+/// NAME.yaml in the current folder. If the plan gives a hash, the first of them that has it is taken, or else any file
+/// that has it: of the YAML and JSON files beside the plan, then of the shipped ones. Without such a file, or without a
+/// hash, it is the first of them that has the schema.
+/// **Cost** if no file of the name has the hash, that of reading all files beside the plan, and all shipped ones.
+/// **Throws** InputError if there is no such file, or if neither the user nor the plan gives a name; it says which
+/// option names the file.
+[[nodiscard]] FoundInputs find_plan_inputs(const GivenInputs& given, const FileText& plan);
 
 /// A plan with the profile it was made for.
 struct PlanInput {
@@ -15,13 +38,9 @@ struct PlanInput {
   PlanReading reading;
 };
 
-/// Reads a plan file for a model and a platform. Passes a warning to `say` if the plan was made for others.
+/// The plan of a file, for a model and a platform. Passes a warning to `say` if the plan was made for others.
 /// **Throws** InputError if the file is not a plan.
-[[nodiscard]] PlanInput load_plan(const std::string& path, const Inputs& inputs,
-                                  const std::function<void(const std::string&)>& say);
-
-/// The same for a text that has already been read from `path`.
-[[nodiscard]] PlanInput parse_plan_input(const std::string& text, const std::string& path, const Inputs& inputs,
+[[nodiscard]] PlanInput parse_plan_input(const FileText& file, const Inputs& inputs,
                                          const std::function<void(const std::string&)>& say);
 
 }  // namespace stagecraft

@@ -48,6 +48,13 @@ std::int64_t fewest_samples(const Plan& plan) {
   return fewest;
 }
 
+/// The plan of the program, without the prediction, which no change to it keeps true.
+Plan without_prediction(const ScheduleProgram& program) {
+  Plan plan = program.kept->plan;
+  plan.predicted = {};
+  return plan;
+}
+
 /// The stages that have a replica on a device that ran out of memory.
 std::vector<StageId> lacking_stages(const Platform& platform, const Plan& plan, const Report& report) {
   std::vector<StageId> stages;
@@ -87,7 +94,7 @@ struct Capped {
 /// fit, or if the whole plan does not fit with all caps.
 Capped caps_that_fit(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& before,
                      const std::vector<StageId>& stages) {
-  Plan plan = before.kept->plan;
+  Plan plan = without_prediction(before);
   if (plan.schedule.name == "literal") return {};  // its orders are given and follow no cap
   Capped capped;
   for (StageId id : stages) {
@@ -149,15 +156,17 @@ class Trial {
   }
 
   void add(Change change, const LayerGraph& graph, const ScheduleProgram& program) {
-    TriedChange& tried = tried_.emplace_back(TriedChange{change, std::nullopt});
+    TriedChange& tried = tried_.emplace_back();
+    tried.change = change;
     if (is_short_) tried.throughput = evaluated(graph, program).throughput;
+    if (change != Change::Memory) tried.plan = program.kept->plan;
   }
 
   /// Adds the change if hosts hold what it swaps, which only the run tells. Returns whether they do.
   bool add_swaps(const LayerGraph& graph, const ScheduleProgram& program) {
     if (!is_short_) return false;
     const Report report = evaluated(graph, program);
-    if (!report.out_of_memory()) tried_.push_back({Change::Swap, report.throughput});
+    if (!report.out_of_memory()) tried_.push_back({Change::Swap, report.throughput, program.kept->plan});
     return !report.out_of_memory();
   }
 
@@ -199,7 +208,7 @@ Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const Sche
   const Activity activity("looking for what would make the plan fit");
   Remedies remedies;
   const Platform& platform = inputs.platform;
-  const Plan& plan = program.kept->plan;
+  const Plan plan = without_prediction(program);
   const std::vector<StageId> stages = lacking_stages(platform, plan, report);
   if (stages.empty() || lacks_host(platform, report)) return remedies;
   Trial trial(platform, plan, options, run_length);

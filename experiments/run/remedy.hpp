@@ -2,6 +2,7 @@
 
 #include "experiments/run/inputs.hpp"
 #include "sim/model/layer_graph.hpp"
+#include "sim/model/plan.hpp"
 #include "sim/model/report.hpp"
 #include "sim/schedule/lower.hpp"
 
@@ -20,6 +21,9 @@ enum class Change : std::uint8_t { Memory, MicrobatchSize, InFlight, RecomputeLa
 struct TriedChange {
   Change change = Change::Memory;
   std::optional<double> throughput;  ///< samples per second without contention; none if the run is long
+  /// The plan so changed, which is the one that was evaluated, without the prediction that was made for another. None
+  /// for `Memory`, which changes the platform.
+  std::optional<Plan> plan = {};
   friend bool operator==(const TriedChange&, const TriedChange&) = default;
 };
 

@@ -124,7 +124,8 @@ std::string change_text(const Remedies& remedies, Change change) {
 std::string remedies_text(const Remedies& remedies) {
   if (remedies.tried.empty()) return "";
   std::string text = "  the plan would fit with any one of (samples/s: without contention):";
-  for (const std::string& line : remedy_lines(remedies)) text += "\n    - " + line;
+  std::size_t number = 0;
+  for (const std::string& line : remedy_lines(remedies)) text += "\n    " + std::to_string(++number) + ". " + line;
   return text + "\n";
 }
 
@@ -150,9 +151,9 @@ bool has_memory_events(const Simulation& simulation) {
 
 std::vector<std::string> remedy_lines(const Remedies& remedies) {
   std::vector<std::string> lines;
-  for (const auto& [change, throughput] : remedies.tried) {
-    const std::string rate = throughput ? ": " + short_number(*throughput) + " samples/s" : "";
-    lines.push_back(change_text(remedies, change) + rate);
+  for (const TriedChange& tried : remedies.tried) {
+    const std::string rate = tried.throughput ? ": " + short_number(*tried.throughput) + " samples/s" : "";
+    lines.push_back(change_text(remedies, tried.change) + rate);
   }
   return lines;
 }
@@ -281,8 +282,9 @@ Detail::Record remedy_record(const Remedies& remedies) {
   if (remedies.recompute_layers) recompute.emplace_back("layer");
   if (remedies.recompute_stages) recompute.emplace_back("stage");
   Detail::List tried;
-  for (const auto& [change, throughput] : remedies.tried) {
-    tried.emplace_back(Detail::Record{{"change", change_name(change)},
+  for (const TriedChange& each : remedies.tried) {
+    const std::optional<double>& throughput = each.throughput;
+    tried.emplace_back(Detail::Record{{"change", change_name(each.change)},
                                       {"throughput_samples_per_s", throughput ? Detail(*throughput) : Detail()}});
   }
   return {{"memory_bytes", remedies.memory ? Detail(remedies.memory->value()) : Detail()},

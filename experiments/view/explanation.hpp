@@ -43,7 +43,7 @@ struct Explanation {
 [[nodiscard]] std::string lacking_text(const Report& report, const Platform& platform);
 
 /// The places that lack memory, the contents of the device and of the host that lack most, and the changes that would
-/// make the plan fit; empty if memory sufficed.
+/// make the plan fit, numbered from 1; empty if memory sufficed.
 [[nodiscard]] std::string overflow_text(const Report& report, const Platform& platform, const Remedies& remedies);
 
 /// The changes of which each would make the plan fit, the fastest first, with its samples per second without

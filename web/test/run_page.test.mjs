@@ -88,7 +88,7 @@ test("a run that is out of memory: the page says what would make the plan fit", 
   const lacking = run("bert-48", "rtx2080ti-4x4", planning);
   const { memory_bytes: needed } = lacking.told.would_fit;
   await opened(lacking.page, {}, async (page) => {
-    const items = await page.evaluate(() => [...document.querySelectorAll("#page > ul li")].map((item) => item.innerText));
+    const items = await page.evaluate(() => [...document.querySelectorAll("#page > ol li")].map((item) => item.innerText));
     assert.equal(items.length, lacking.told.would_fit.fastest_first.length);
     assert.ok(items.some((text) => text.startsWith(`at least ${(needed / 2 ** 30).toFixed(1)} GiB`)));
   });

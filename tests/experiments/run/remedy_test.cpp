@@ -1,15 +1,20 @@
 #include "experiments/run/remedy.hpp"
 
+#include "experiments/run/judge.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/planners/saving_fixtures.hpp"
+#include "tests/random_cases.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <optional>
+#include <random>
 #include <string>
 
 namespace stagecraft {
@@ -86,7 +91,10 @@ TEST_CASE("remedies: an asynchronous plan is judged by its long run, whatever it
   longer.plan.microbatches = 60;
   const Remedies remedies = shorter.remedies();
   REQUIRE(remedies.tried.size() > 1);
-  CHECK(remedies.tried == longer.remedies().tried);
+  const Remedies of_longer = longer.remedies();
+  CHECK(std::ranges::equal(remedies.tried, of_longer.tried, [](const TriedChange& one, const TriedChange& other) {
+    return one.change == other.change && one.throughput == other.throughput;
+  }));
   // With more memory the plan runs as it is.
   const auto memory = std::ranges::find(remedies.tried, Change::Memory, &TriedChange::change);
   REQUIRE(memory != remedies.tried.end());
@@ -135,24 +143,32 @@ TEST_CASE("remedies: each change is tried, and the fastest is named first") {
            evaluate_plan(graph, lacking.inputs.platform, plan).iterations.back().value();
   };
   std::map<Change, double> rates{{Change::Memory, rate(lacking.graph, lacking.plan)}};
+  std::map<Change, std::optional<Plan>> plans{{Change::Memory, std::nullopt}};
+  const auto add = [&](Change change, const LayerGraph& graph, const Plan& plan) {
+    plans[change] = plan;
+    rates[change] = rate(graph, plan);
+  };
   Plan plan = lacking.plan;
   plan.stages[0].in_flight = 1;
-  rates[Change::InFlight] = rate(lacking.graph, plan);
+  add(Change::InFlight, lacking.graph, plan);
   plan = lacking.plan;
   plan.stages[0].memory = {Recompute{{LayerId(0)}}, Recompute{{LayerId(1)}}};
-  rates[Change::RecomputeLayers] = rate(lacking.graph, plan);
+  add(Change::RecomputeLayers, lacking.graph, plan);
   plan.stages[0].memory = {Recompute{{LayerId(0), LayerId(1)}}};
-  rates[Change::RecomputeStages] = rate(lacking.graph, plan);
+  add(Change::RecomputeStages, lacking.graph, plan);
   plan = lacking.plan;
   plan.microbatch_size = 6;
-  rates[Change::MicrobatchSize] =
-      rate(profile_at(lacking.inputs.model, 6, StashConvention::Autograd, [](const std::string&) {}), plan);
+  add(Change::MicrobatchSize, profile_at(lacking.inputs.model, 6, StashConvention::Autograd, [](const std::string&) {}),
+      plan);
 
-  const Remedies remedies = lacking.remedies();
+  Case predicted = lacking;  // which holds for no changed plan
+  predicted.plan.predicted.iteration_time = Seconds(1);
+  const Remedies remedies = predicted.remedies();
   REQUIRE(remedies.tried.size() == rates.size());
   for (std::size_t i = 0; i < remedies.tried.size(); ++i) {
     const TriedChange& tried = remedies.tried[i];
     CHECK(tried.throughput == doctest::Approx(rates.at(tried.change)).epsilon(1e-12));
+    CHECK(tried.plan == plans.at(tried.change));
     if (i > 0) CHECK(*tried.throughput <= *remedies.tried[i - 1].throughput);
   }
   CHECK(remedies.tried.front().change == Change::Memory);
@@ -185,12 +201,50 @@ TEST_CASE("remedies: swapping is named where there are hosts, and they hold what
   }
 }
 
+TEST_CASE("remedies: each changed plan breaks no rule and fits, whatever the plan, its schedule and its devices") {
+  std::map<Change, int> fitted;
+  for (unsigned seed = 0; seed < testing::random_cases(400U); ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const std::array<const char*, 4> schedules{"1f1b", "gpipe", "pipedream", "eager-1f1b"};
+    Case lacking(Bytes(1'000'000), schedules.at(seed % schedules.size()));
+    lacking.graph = testing::varied_chain(seed, 4);
+    lacking.graph.microbatch_size = 8;
+    lacking.inputs.model.profiles = {lacking.graph};
+    lacking.plan.microbatches = 40;
+    if (random() % 3 == 0) lacking.plan.stages[0].memory = {Swap{{LayerId(1)}}};
+    if (random() % 3 == 0) lacking.plan.stages[1].memory = {Recompute{{LayerId(2), LayerId(3)}}};
+    const auto on = [&](Bytes memory) { return testing::swapping_platform(2, memory, seed % 2 == 0 ? 1e4 : 20.0); };
+    lacking.inputs.platform = on(Bytes(1'000'000));
+    const Report report = evaluate_plan(lacking.graph, lacking.inputs.platform, lacking.plan);
+    Bytes most{0};
+    for (const DeviceReport& device : report.devices) most = std::max(most, device.memory.peak);
+    lacking.inputs.platform = on(Bytes(most.value() * static_cast<std::int64_t>(60 + random() % 40) / 100));
+    for (const TriedChange& tried : lacking.remedies().tried) {
+      if (!tried.plan) continue;
+      const LayerGraph graph = profile_at(lacking.inputs.model, tried.plan->microbatch_size, StashConvention::Autograd,
+                                          [](const std::string&) {});
+      const Judgement judged = judge_plan(graph, lacking.inputs.platform, {*tried.plan, {}});
+      REQUIRE(judged.program.has_value());
+      CHECK(judge_run(graph, lacking.inputs.platform, *judged.program).empty());
+      const Report run = evaluate_until_converged(graph, lacking.inputs.platform, *judged.program);
+      CHECK_FALSE(run.out_of_memory());
+      CHECK(tried.throughput == run.throughput);
+      ++fitted[tried.change];
+    }
+  }
+  CHECK(fitted.size() == 5);  // all but more memory, of which there is no plan
+}
+
 TEST_CASE("remedies: the plans of a long run are not tried") {
   Case lacking(Bytes(1000));
   lacking.plan.microbatches = 300'000;
   const Remedies remedies = lacking.remedies();
   REQUIRE(remedies.tried.size() == 5);
-  for (const TriedChange& tried : remedies.tried) CHECK_FALSE(tried.throughput.has_value());
+  for (const TriedChange& tried : remedies.tried) {
+    CHECK_FALSE(tried.throughput.has_value());
+    CHECK(tried.plan.has_value() == (tried.change != Change::Memory));
+  }
 }
 
 TEST_CASE("largest_between: the last number that holds") {

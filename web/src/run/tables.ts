@@ -52,7 +52,7 @@ function remedies(run: Run): HTMLElement[] {
   const items = run.remedies.map((text) => element("li", {}, text));
   return [
     element("p", {}, "The plan would fit with any one of these (samples/s: without contention):"),
-    element("ul", {}, ...items),
+    element("ol", {}, ...items),
   ];
 }
 
