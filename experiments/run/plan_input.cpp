@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <vector>
 
@@ -47,9 +48,8 @@ bool has_hash(const std::string& file, const std::string& hash) {
   }
 }
 
-/// The YAML and JSON files in the folder of the plan, sorted.
-std::vector<std::string> files_beside(const std::string& plan) {
-  const fs::path folder = fs::path(plan).parent_path();
+/// The YAML and JSON files of a folder, sorted; empty is the current one.
+std::vector<std::string> files_in(const fs::path& folder) {
   std::vector<std::string> files;
   std::error_code problem;  // then there are no files
   for (const fs::directory_entry& entry : fs::directory_iterator(folder.empty() ? "." : folder, problem)) {
@@ -61,9 +61,11 @@ std::vector<std::string> files_beside(const std::string& plan) {
   return files;
 }
 
-/// The file of that hash, whatever its name: beside the plan, or shipped.
+/// The file of that hash, whatever its name: beside the plan, in the current folder, or shipped.
 std::optional<std::string> file_of_hash(const NamedInput& input, const std::string& plan) {
-  std::vector<std::string> files = files_beside(plan);
+  const fs::path folder = fs::path(plan).parent_path();
+  std::vector<std::string> files = files_in(folder);
+  if (!folder.empty()) std::ranges::move(files_in({}), std::back_inserter(files));
   for (const ShippedFile& file : shipped_like(input)) files.push_back(file.path);
   const auto found = std::ranges::find_if(files, [&](const std::string& file) { return has_hash(file, input.hash); });
   return found != files.end() ? std::optional(*found) : std::nullopt;

@@ -305,7 +305,8 @@ class PlanAgain {
     const double imbalance = observed_imbalance(observation, plan).value_or(0.0);
     if (imbalance <= policy.imbalance) {
       uneven_ = 0;
-      return fmt::format("the slowest stage is {:.1f} % above the mean", 100.0 * imbalance);
+      return fmt::format("kept: stages are within {:g} % (slowest {:+.1f} %)", 100.0 * policy.imbalance,
+                         100.0 * imbalance);
     }
     if (++uneven_ >= policy.patience) return {};
     return fmt::format("the slowest stage is {:.1f} % above the mean, for {} of {} windows", 100.0 * imbalance, uneven_,

@@ -281,4 +281,19 @@ Simulation simulate_program(const LayerGraph& graph, const Platform& platform, c
   return simulation;
 }
 
+std::optional<Seconds> end_if_kept(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
+                                   const Simulation& changed) {
+  if (!changed.choices.replan || changed.report.course.replans.empty()) return std::nullopt;
+  const Activity activity("running the plan as it is");
+  SimulationChoices choices = changed.choices;
+  choices.replan.reset();
+  choices.recording.reset();
+  if (changed.report.period) choices.run_length = changed.length.microbatches;
+  try {
+    return simulate_program(graph, platform, program, choices, Settings()).report.end;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace stagecraft

@@ -81,6 +81,7 @@ struct Simulation {
   std::vector<NextModel> models;         ///< of the run, after the first one
   std::vector<std::size_t> idle_events;  ///< see `experiments/run/idle_events.hpp`
   Seconds wall_time;
+  std::optional<Seconds> kept_end = std::nullopt;  ///< see `end_if_kept`; only where it is asked for
 
   /// (predicted − simulated) / simulated of the iteration time or the period; none if the plan predicts none.
   [[nodiscard]] std::optional<double> prediction_error(const Figures& predicted) const;
@@ -93,6 +94,12 @@ struct Simulation {
   /// The positions in the file, from 0, of the events that would happen only after the end of the run.
   [[nodiscard]] std::vector<std::size_t> missed_events() const;
 };
+
+/// When a run whose plan has changed would end with the same microbatches and events if the plan had stayed. None if
+/// it did not change, or if the plan could not run to its end, for example on a device that fails for good.
+/// **Cost** another simulation.
+[[nodiscard]] std::optional<Seconds> end_if_kept(const LayerGraph& graph, const Platform& platform,
+                                                 const ScheduleProgram& program, const Simulation& changed);
 
 /// The iteration time of a synchronous schedule, the period of an asynchronous one.
 [[nodiscard]] std::optional<Seconds> headline(const Figures& figures);

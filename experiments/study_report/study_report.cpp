@@ -208,9 +208,9 @@ Section claims_section(const StudySummary& summary, const std::vector<PlanningTi
       "error: (predicted − simulated) / simulated time",
       "rank: Spearman's correlation of both times of a sample, each over the best simulated one of its group",
       "regret: the group's best samples/s over the planner's",
-      "/ bound: simulated time over the least that any order of the plan's own work takes; geometric mean"};
+      "x best: time over the least possible for the plan's cut (1: no order is faster); geometric mean"};
   Table& table = section.table.emplace(Table{
-      {"planner", "predicted", "mean error", "worst error", "rank", "compared", "regret", "worst regret", "/ bound"},
+      {"planner", "predicted", "mean error", "worst error", "rank", "compared", "regret", "worst regret", "x best"},
       {},
       1});
   for (const OverallLine& line : summary.overall) {
@@ -278,7 +278,7 @@ Section heading_section(const StudySummary& summary) {
         "other schedules that of one iteration.");
   }
   for (const std::string& note : summary.notes) section.sentences.push_back("Note: " + note);
-  if (!summary.rests_on.empty()) section.sentences.push_back("Rests on: " + basis_text(summary.rests_on));
+  if (!summary.rests_on.empty()) section.sentences.push_back(basis_text(summary.rests_on));
   section.items = contender_items(summary);
   return section;
 }

@@ -3,6 +3,8 @@
 #include "experiments/view/table.hpp"
 #include "sim/base/text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -38,10 +40,11 @@ Detail::Record nested_record(const Map& map, Value value) {
   return record;
 }
 
+/// `75 to 100 %`.
 std::string range_text(double low, double high) {
-  const std::string first = percent(low);
-  const std::string last = percent(high);
-  return first == last ? last : first.substr(0, first.size() - 2) + " to " + last;
+  const std::string last = fmt::format("{:.0f}", 100.0 * high);
+  const std::string first = fmt::format("{:.0f}", 100.0 * low);
+  return (first == last ? "" : first + " to ") + last + " %";
 }
 
 }  // namespace
@@ -108,10 +111,10 @@ std::string basis_text(const BasisRanges& ranges) {
   std::string text;
   for (const auto& [key, range] : ranges) {
     const auto input = std::ranges::find(kInputs, key.first, &InputWords::input);
-    text += (text.empty() ? "" : ", ") + std::string(to_string(key.second)) + " " + input->words + " " +
-            range_text(range.first, range.second);
+    text += fmt::format("{} {} {} ({})", text.empty() ? "Inputs behind these times:" : ",", input->words,
+                        to_string(key.second), range_text(range.first, range.second));
   }
-  return text + " of the time in which devices are not idle";
+  return text;
 }
 
 }  // namespace stagecraft

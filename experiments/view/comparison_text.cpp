@@ -230,7 +230,7 @@ std::string one_text(const Comparison& comparison, const RowChoice& choice) {
   }
   text += to_text(table_of(comparison, choice));
   for (const std::string& note : notes_of(comparison)) text += wrapped_lines(note);
-  return common.bases.empty() ? text : text + wrapped_lines("Rests on: " + basis_text(ranges_of(common.bases)));
+  return common.bases.empty() ? text : text + wrapped_lines(basis_text(ranges_of(common.bases)));
 }
 
 /// What the columns and marks mean that some row has.

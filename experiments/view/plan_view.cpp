@@ -95,18 +95,21 @@ std::string layers_text(const LayerGraph& graph, const std::vector<LayerId>& lay
   return layers.size() == 1 ? first : first + " .. " + graph.layers[layers.back()].name;
 }
 
-/// `keep 12, recompute 3`: for how many layers the stash is kept, recomputed, swapped; and for how many of them of some
-/// microbatches only.
+/// `keep 12, recompute 3; recompute 2 for some microbatches`: for how many layers the stash is kept, recomputed, swapped.
 std::string stash_text(const Stage& stage) {
   const std::string letters = action_letters(stage);
-  std::string text;
-  for (const auto& [letter, word] :
-       {std::pair('k', "keep"), std::pair('r', "recompute"), std::pair('R', "recompute some"), std::pair('s', "swap"),
-        std::pair('S', "swap some")}) {
-    const auto count = std::ranges::count(letters, letter);
-    if (count > 0) text += (text.empty() ? "" : ", ") + std::string(word) + " " + std::to_string(count);
-  }
-  return text;
+  const auto counts = [&](const std::vector<std::pair<char, const char*>>& words) {
+    std::string text;
+    for (const auto& [letter, word] : words) {
+      const auto count = std::ranges::count(letters, letter);
+      if (count > 0) text += (text.empty() ? "" : ", ") + std::string(word) + " " + std::to_string(count);
+    }
+    return text;
+  };
+  const std::string always = counts({{'k', "keep"}, {'r', "recompute"}, {'s', "swap"}});
+  const std::string sometimes = counts({{'R', "recompute"}, {'S', "swap"}});
+  if (sometimes.empty()) return always;
+  return always + (always.empty() ? "" : "; ") + sometimes + " for some microbatches";
 }
 
 /// The largest peak of a stage's devices, with `!` if the memory of one of them does not suffice.

@@ -218,6 +218,15 @@ std::string stall_line(const Report& report) {
   return fmt::format("stall: {}; {}\n", format_human_seconds(*stall), how_it_went(changes));
 }
 
+/// Whether the changes were worth what they cost.
+std::string verdict_line(const Simulation& simulation) {
+  if (!simulation.kept_end) return "";
+  const std::optional<Seconds> stall = stall_of_all(simulation.report);
+  return fmt::format("kept {}, re-planned {}{}\n", format_human_seconds(*simulation.kept_end),
+                     format_human_seconds(simulation.report.end),
+                     stall ? ", the changes cost " + format_human_seconds(*stall) : "");
+}
+
 }  // namespace
 
 Detail::Record replanning_record(const Simulation& simulation, const LayerGraph& graph, const Plan& plan,
@@ -232,6 +241,12 @@ Detail::Record replanning_record(const Simulation& simulation, const LayerGraph&
   if (!report.course.replans.empty()) record.emplace_back("replans", replan_list(report, moved));
   if (!report.course.migrations.empty()) {
     record.emplace_back("migrations", migration_list(moved, report, models, platform));
+  }
+  if (simulation.kept_end) {
+    const std::optional<Seconds> stall = stall_of_all(report);
+    record.emplace_back("verdict", Detail::Record{{"kept_s", simulation.kept_end->value()},
+                                                  {"replanned_s", report.end.value()},
+                                                  {"changes_s", stall ? Detail(stall->value()) : Detail()}});
   }
   return record;
 }
@@ -252,7 +267,8 @@ std::string replanning_text(const Simulation& simulation) {
   }
   return fmt::format("{} was asked for another plan {}, and the plan changed {}\n", name,
                      counted(report.course.questions.size(), "time"), counted(report.course.replans.size(), "time")) +
-         questions_table(report) + migrations_line(report) + stall_line(report) + redone_line(report) + windows;
+         questions_table(report) + migrations_line(report) + stall_line(report) + redone_line(report) +
+         verdict_line(simulation) + windows;
 }
 
 std::string replans_line(const Report& report) {

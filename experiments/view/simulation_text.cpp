@@ -104,7 +104,7 @@ std::string comparison_text(const Simulation& simulation, const Plan& plan, cons
 
 std::string basis_line(const Simulation& simulation) {
   const std::string text = basis_text(ranges_of({simulation.basis}));
-  return text.empty() ? "" : "rests on: " + text + "\n";
+  return text.empty() ? "" : text + "\n";
 }
 
 std::string stages_text(const std::vector<StageId>& stages) {

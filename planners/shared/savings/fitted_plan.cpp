@@ -69,9 +69,9 @@ std::string whatever_they_do(MemoryPolicy policy) {
 Infeasible nothing_fits(const SavingPipeline& pipeline, const std::optional<Infeasible>& last) {
   Infeasible none;
   if (last) none = *last;
-  none.reason = "no " + counted(pipeline.stages(), "stage") + " of " + counted(pipeline.units(), "unit") +
-                " that the planner looked at fit" + whatever_they_do(pipeline.request().memory) +
-                (last ? "; in the last ones, " + last->reason : "");
+  none.reason = counted(pipeline.stages(), "stage") + " of " + counted(pipeline.units(), "unit") +
+                (pipeline.stages() == 1 ? " does" : " do") + " not fit in the cuts that were tried" +
+                whatever_they_do(pipeline.request().memory) + (last ? "; in the last ones, " + last->reason : "");
   none.smallest_memory.reset();
   none.hint = "a smaller microbatch or fewer microbatches in flight need less memory";
   Bytes smallest = kMostMemory;

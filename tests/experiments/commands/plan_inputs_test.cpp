@@ -134,6 +134,19 @@ TEST_CASE("a plan names its inputs: the file with the plan's hash comes first, a
   is_found();
 }
 
+TEST_CASE("a plan names its inputs: a plan in another folder finds files of other names in the current one") {
+  const Toy toy;
+  std::filesystem::rename(toy.model, toy.file("mine.yaml"));
+  std::filesystem::rename(toy.platform, toy.file("ours.yaml"));
+  const Inside inside(toy.path);
+  REQUIRE(
+      run({"compare", "--model", "mine.yaml", "--platform", "ours.yaml", "--planners", "uniform", "--save", "plans"})
+          .code == 0);
+  const Ran found = run({"simulate", "plans/uniform.yaml"});
+  CHECK(found.code == 0);
+  CHECK(found.err.empty());
+}
+
 TEST_CASE("a plan names its inputs: a plan from a pipe is read once") {
   const Named named;
   for (const char* command : {"check", "simulate --no-timings", "describe", "export --to perfetto -o $D/run.pftrace"}) {
