@@ -95,7 +95,8 @@ std::string layers_text(const LayerGraph& graph, const std::vector<LayerId>& lay
   return layers.size() == 1 ? first : first + " .. " + graph.layers[layers.back()].name;
 }
 
-/// `keep 12, recompute 3; recompute 2 for some microbatches`: for how many layers the stash is kept, recomputed, swapped.
+/// `keep 12, recompute 3; recompute 2 for some microbatches`: for how many layers the stash is kept, recomputed or
+/// swapped.
 std::string stash_text(const Stage& stage) {
   const std::string letters = action_letters(stage);
   const auto counts = [&](const std::vector<std::pair<char, const char*>>& words) {

@@ -56,7 +56,7 @@ TEST_CASE("simulate --replan vpipe: a straggler loses one layer, and the period 
           doctest::Approx(unchanged["windows"].back()["at_s"].get<double>()).epsilon(1e-3));
     CHECK(told["verdict"]["replanned_s"].get<double>() ==
           doctest::Approx(told["windows"].back()["at_s"].get<double>()).epsilon(1e-3));
-    CHECK(told["verdict"]["changes_s"] == change["stall_s"]);
+    CHECK(told["verdict"]["changes_s"] == told["replans"][0]["stall_s"]);
     CHECK(told["verdict"]["replanned_s"] < told["verdict"]["kept_s"]);
     CHECK_FALSE(unchanged.contains("verdict"));
     CHECK(change["stages"][0]["devices"] == Json::array({"a"}));
@@ -146,7 +146,7 @@ TEST_CASE("simulate --replan: a run whose plan stays is the run without a re-pla
     CHECK(asked == kept);
   }
   Json asked = pipeline.answer<Json>("flushed.yaml", "", {"--iterations", "10", "--replan", "vpipe,window=64"});
-  const Json unchanged = pipeline.answer<Json>("flushed.yaml", "", {"--iterations", "10"});
+  const Json kept = pipeline.answer<Json>("flushed.yaml", "", {"--iterations", "10"});
   CHECK(asked["questions"].size() == 4);
   asked.erase("questions");
   asked.erase("windows");
