@@ -174,12 +174,6 @@ PlanResult plan_dawnpiper(const PlanRequest& request) {
   return result;
 }
 
-Variants variants(const PlanRequest& request) {
-  const UnitGrain grain = grain_of(request.options.word("granularity"));
-  const std::size_t units = unit_bounds(request.graph, canonical_order(request.graph), grain).size() - 1;
-  return shape_variants(dawnpiper_planner, request, units);
-}
-
 }  // namespace
 }  // namespace dawnpiper
 
@@ -218,7 +212,7 @@ const PlannerInfo dawnpiper_planner{
     .plan = dawnpiper::plan_dawnpiper,
     .saves_memory = true,
     .cuts_by_memory = true,
-    .variants = dawnpiper::variants,
+    .variants = [](const PlanRequest& request) { return shape_variants(dawnpiper_planner, request); },
 };
 
 }  // namespace stagecraft

@@ -251,12 +251,6 @@ PlanResult plan_vpipe(const PlanRequest& request) {
   return result;
 }
 
-Variants variants(const PlanRequest& request) {
-  const UnitGrain grain = grain_of(request.options.word("granularity"));
-  const std::size_t units = unit_bounds(request.graph, canonical_order(request.graph), grain).size() - 1;
-  return shape_variants(vpipe_planner, request, units);
-}
-
 }  // namespace
 }  // namespace vpipe
 
@@ -294,7 +288,7 @@ const PlannerInfo vpipe_planner{
     .plan = vpipe::plan_vpipe,
     .saves_memory = true,
     .cuts_by_memory = true,
-    .variants = vpipe::variants,
+    .variants = [](const PlanRequest& request) { return shape_variants(vpipe_planner, request); },
 };
 
 }  // namespace stagecraft

@@ -1,9 +1,11 @@
 #include "planners/shared/savings/stage_devices.hpp"
 
 #include "planners/shared/savings/even_pipelines.hpp"
+#include "planners/shared/savings/layer_units.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/model/graph_order.hpp"
 
 #include <fmt/core.h>
 
@@ -82,9 +84,11 @@ std::vector<Options> with_shapes(const Options& options, const std::vector<EvenS
 
 }  // namespace
 
-Variants shape_variants(const PlannerInfo& planner, const PlanRequest& request, std::size_t units) {
+Variants shape_variants(const PlannerInfo& planner, const PlanRequest& request) {
   constexpr std::size_t kFewLayers = 500;  // a plan takes a second at most
   const Options& options = request.options;
+  const UnitGrain grain = grain_of(options.word("granularity"));
+  const std::size_t units = unit_bounds(request.graph, canonical_order(request.graph), grain).size() - 1;
   if (!is_open(options) || static_cast<std::size_t>(options.count("stages")) > units) return {};
   if (const auto running = running_replicas(request)) return {{options.with("replicas", *running)}, {}};
   std::vector<EvenShape> shapes = even_shapes(planner, request);

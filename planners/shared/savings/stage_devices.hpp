@@ -27,11 +27,11 @@ void require_devices(const PlannerInfo& planner, const PlanRequest& request, std
 [[nodiscard]] std::vector<std::vector<DeviceId>> stage_devices(const PlannerInfo& planner, const PlanRequest& request,
                                                                std::size_t units);
 
-/// `PlannerInfo::variants` of a planner with these two options: of what they leave open, the six shapes with which
-/// even pipelines that recompute at most are best and fit (`best_even_shapes`), two for a model of more than 500
-/// layers; if there are fewer, others, the longest for each number of replicas first; if none has a plan, the rest of
-/// these. While training runs, stages keep their number of replicas. None if `replicas` are given.
+/// `PlannerInfo::variants` of a planner with these two options and `granularity`: of what they leave open, the six
+/// shapes with which even pipelines that recompute at most are best and fit (`best_even_shapes`), two for a model of
+/// more than 500 layers; if there are fewer, others, the longest for each number of replicas first; if none has a plan,
+/// the rest of these. While training runs, stages keep their number of replicas. None if `replicas` are given.
 /// **Throws** InputError as `even_shapes`. **Cost** that of `best_even_shapes`.
-[[nodiscard]] Variants shape_variants(const PlannerInfo& planner, const PlanRequest& request, std::size_t units);
+[[nodiscard]] Variants shape_variants(const PlannerInfo& planner, const PlanRequest& request);
 
 }  // namespace stagecraft
