@@ -51,7 +51,7 @@ TEST_CASE("simulate --replan vpipe: a straggler loses one layer, and the period 
     // The verdict: the same run without --replan, and what it gains. That run has as many microbatches.
     const std::string length = std::to_string(told["windows"].back()["end"].get<int>());
     const Json unchanged = pipeline.answer<Json>("plan.yaml", "{at: 0 s, device: b, slowdown: 1.5}",
-                                            {"--engine", engine, "--run-length", length});
+                                                 {"--engine", engine, "--run-length", length});
     CHECK(told["verdict"]["kept_s"].get<double>() ==
           doctest::Approx(unchanged["windows"].back()["at_s"].get<double>()).epsilon(1e-3));
     CHECK(told["verdict"]["replanned_s"].get<double>() ==
