@@ -25,7 +25,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kColumns = 100;  // that sentences are wide, as the table is on the first screen
+constexpr std::size_t kColumns = 100;  // that sentences are wide at most, as the table is on the first screen
 
 bool is_asynchronous(const ComparisonRow& row) { return row.simulation && row.simulation->report.period; }
 
@@ -183,7 +183,7 @@ std::string wrapped_lines(const std::string& text) {
   std::string lines;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines += wrapped(text.substr(begin, end - begin), kColumns);
+    lines += wrapped(text.substr(begin, end - begin), std::min(kColumns, screen_columns().value_or(kColumns)));
     begin = end + 1;
   }
   return lines;
@@ -283,7 +283,7 @@ std::string comparison_text(const std::vector<Comparison>& comparisons, const Ro
   for (const Comparison& comparison : comparisons) {
     if (!comparison.rows.empty()) text += one_text(comparison, choice) + "\n";
   }
-  text += legend(comparisons, choice);
+  text += wrapped_lines(legend(comparisons, choice));
   for (const Comparison& comparison : comparisons) {
     if (comparison.is_varied) text += "\n" + sensitivity_text(title_of(comparison), comparison.sensitivity);
   }
