@@ -194,7 +194,10 @@ void require_sound(const LayerGraph& graph, const Platform& platform, const Sche
 }
 
 void check_choices(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices) {
-  if (choices.fastest_size) return check_size_choice(choices);
+  if (choices.fastest_size) {
+    check_size_choice(choices);
+    return;
+  }
   const auto ignore = [](const std::string&) {};
   const LayerGraph graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, ignore);
   static_cast<void>(make_request(planner, inputs, graph, choices));

@@ -269,7 +269,9 @@ std::vector<std::string> notes_of(const Comparison& comparison) {
   for (const ComparisonRow& row : comparison.rows) {
     for (std::string& note : notes_of(row, comparison.inputs.platform)) {
       auto known = std::ranges::find(planners, note, &std::pair<std::string, std::vector<std::string>>::first);
-      if (known == planners.end()) known = planners.insert(planners.end(), {std::move(note), {}});
+      if (known == planners.end()) {
+        known = planners.emplace(planners.end(), std::move(note), std::vector<std::string>());
+      }
       known->second.push_back(row.planner->name);
     }
   }

@@ -107,7 +107,7 @@ std::string stash_text(const Stage& stage) {
     }
     return text;
   };
-  const std::string always = counts({{'k', "keep"}, {'r', "recompute"}, {'s', "swap"}});
+  std::string always = counts({{'k', "keep"}, {'r', "recompute"}, {'s', "swap"}});
   const std::string sometimes = counts({{'R', "recompute"}, {'S', "swap"}});
   if (sometimes.empty()) return always;
   return always + (always.empty() ? "" : "; ") + sometimes + " for some microbatches";
