@@ -4,6 +4,7 @@
 #include "experiments/view/events_view.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/replanning_view.hpp"
+#include "experiments/view/saving_words.hpp"
 #include "experiments/view/sensitivity_view.hpp"
 #include "experiments/view/table.hpp"
 #include "experiments/view/text_width.hpp"
@@ -33,42 +34,18 @@ bool is_synchronous(const ComparisonRow& row) { return row.simulation && !row.si
 
 bool lacks_memory(const ComparisonRow& row) { return row.outcome() == "out_of_memory"; }
 
-bool has_savings(const ComparisonRow& row) {
-  return row.simulation && layers_with<Recompute>(*row.plan()) + layers_with<Swap>(*row.plan()) > 0;
-}
+bool has_savings(const ComparisonRow& row) { return row.simulation && saves(*row.plan()); }
+
+bool is_saved_by_policy(const ComparisonRow& row) { return row.simulation && row.planning->planned()->saved_by_policy; }
 
 bool has_equal_stages(const ComparisonRow& row) {
   return row.simulation && folds_stages(configuration_text(*row.plan()));
-}
-
-/// The device that is fullest for its capacity.
-const DeviceReport& fullest(const Report& report) {
-  return *std::ranges::max_element(report.devices, {}, [](const DeviceReport& device) {
-    return static_cast<double>(device.memory.peak.value()) /
-           static_cast<double>(std::max<std::int64_t>(device.memory.capacity.value(), 1));
-  });
-}
-
-/// In one unit, so that rows can be compared.
-std::string memory_text(const ComparisonRow& row) {
-  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-  return fmt::format("{:.2f} GiB", static_cast<double>(fullest(row.simulation->report).memory.peak.value()) / kGiB);
 }
 
 std::string full_text(const ComparisonRow& row) {
   const DeviceReport& device = fullest(row.simulation->report);
   return percent(static_cast<double>(device.memory.peak.value()) /
                  static_cast<double>(std::max<std::int64_t>(device.memory.capacity.value(), 1)));
-}
-
-/// `37r 2s`: how many layers are recomputed and swapped.
-std::string saving_text(const ComparisonRow& row) {
-  std::string text;
-  if (const std::int64_t layers = layers_with<Recompute>(*row.plan()); layers > 0) text += std::to_string(layers) + "r";
-  if (const std::int64_t layers = layers_with<Swap>(*row.plan()); layers > 0) {
-    text += (text.empty() ? "" : " ") + std::to_string(layers) + "s";
-  }
-  return text.empty() ? "-" : text;
 }
 
 std::string claim_text(const ComparisonRow& row) {
@@ -94,8 +71,8 @@ constexpr std::array kNarrow = {
            [](const ComparisonRow& row) { return std::to_string(row.simulation->report.measured_devices()); }},
     Column{"samples/s", [](const ComparisonRow& row) { return short_number(row.simulation->report.throughput); }},
     Column{"bubble", [](const ComparisonRow& row) { return percent(row.simulation->report.bubble_ratio); }},
-    Column{"memory", &memory_text},
-    Column{"saves", &saving_text},
+    Column{"memory", [](const ComparisonRow& row) { return peak_text(fullest(row.simulation->report)); }},
+    Column{"saves", [](const ComparisonRow& row) { return saving_text(*row.planning->planned()); }},
     Column{"claim", &claim_text},
 };
 
@@ -244,7 +221,8 @@ std::string legend(const std::vector<Comparison>& comparisons, const RowChoice& 
               ? "> the most samples/s, of plans with a flush and of those without\n"
               : "> the most samples/s\n";
   if (any(&has_equal_stages)) text += std::string(kFoldedStages) + "\n";
-  if (any(&has_savings)) text += "saves: 37r 2s stands for 37 layers recomputed and 2 whose stash is swapped\n";
+  if (any(&has_savings)) text += std::string(kSavesLegend) + "\n";
+  if (any(&is_saved_by_policy)) text += std::string(kPolicyLegend) + "\n";
   if (any(&is_asynchronous)) text += "* no flush between iterations: asynchronous, weights are older\n";
   if (any(&lacks_memory)) text += "! out of memory: no machine reaches these figures\n";
   if (!choice.wide) return text + "--wide shows all columns\n";

@@ -2,6 +2,7 @@
 
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/explanation.hpp"
+#include "experiments/view/saving_words.hpp"
 #include "experiments/view/table.hpp"
 #include "experiments/view/update_words.hpp"
 #include "planners/registry.hpp"
@@ -261,6 +262,7 @@ Detail::Record planning_record(const Planning& planning, const Figures& evaluate
     const StageUpdates updates = largest(stage_updates(planning.graph, *planning.program));
     record.emplace_back("samples_per_update", updates.samples);
     record.emplace_back("staleness", updates.staleness);
+    record.emplace_back("memory_by", memory_by(*planned));
     record.emplace_back("predicted", figures_record(planned->plan.predicted, platform));
     record.emplace_back("evaluated", figures_record(evaluated, platform));
     record.emplace_back("details", planned->details);
