@@ -16,6 +16,11 @@
 namespace stagecraft {
 namespace {
 
+bool is_saved_by_policy(const SizeRow& row) {
+  return row.curve &&
+         std::ranges::any_of(row.curve->points, [](const CurvePoint& point) { return point.planned.saved_by_policy; });
+}
+
 /// Rows that come one after another.
 class SizeRows {
  public:
@@ -26,10 +31,13 @@ class SizeRows {
     comparison_.is_replayed = choices.sizes.replays;
   }
 
-  /// Adds the planner's row.
+  /// Adds the planner's row, and if the common memory policy chose what it saves, another one as published.
   void add(const PlannerInfo& planner) {
     LargestSizeChoices sizes = choices_.sizes;
     sizes.planning = choices_of(planner, sizes.planning, choices_.set);
+    add(planner, sizes);
+    if (!is_saved_by_policy(comparison_.rows.back())) return;
+    sizes.planning.memory = MemoryPolicy::Keep;
     add(planner, sizes);
   }
 

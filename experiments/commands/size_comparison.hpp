@@ -16,7 +16,8 @@ struct SizeComparisonChoices {
   bool curves = false;
 };
 
-/// The largest sizes of the planners, with their curves. What is done is the result so far.
+/// The largest sizes of the planners, with their curves. A planner for which the common memory policy chose what it
+/// saves has a second row, under `keep`. What is done is the result so far.
 /// **Throws** InputError if every planner refuses: as the first of them.
 [[nodiscard]] Answer compare_sizes(const SizeComparisonChoices& choices, const Inputs& inputs,
                                    const Settings& settings);

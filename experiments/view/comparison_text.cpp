@@ -26,8 +26,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kColumns = 100;  // that sentences are wide at most, as the table is on the first screen
-
 bool is_asynchronous(const ComparisonRow& row) { return row.simulation && row.simulation->report.period; }
 
 bool is_synchronous(const ComparisonRow& row) { return row.simulation && !row.simulation->report.period; }
@@ -153,17 +151,6 @@ std::vector<std::string> notes_of(const ComparisonRow& row, const Platform& plat
 
 std::string title_of(const Comparison& comparison) {
   return comparison.inputs.model.profiles.front().name + " on " + comparison.inputs.platform.spec.name;
-}
-
-/// Each line of the text in lines that are not wider than the table.
-std::string wrapped_lines(const std::string& text) {
-  std::string lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines += wrapped(text.substr(begin, end - begin), std::min(kColumns, screen_columns().value_or(kColumns)));
-    begin = end + 1;
-  }
-  return lines;
 }
 
 /// What rows have in common, or where they differ.

@@ -3,6 +3,7 @@
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/saving_words.hpp"
 #include "experiments/view/table.hpp"
+#include "experiments/view/text_width.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/short_number.hpp"
 
@@ -27,6 +28,8 @@ std::string name_of(const SizeComparison& comparison, const SizeRow& row) {
   return row.planner->name + (is_second && row.memory == MemoryPolicy::Keep ? " (keep)" : "");
 }
 
+bool is_asynchronous(const CurvePoint& point) { return point.report.period.has_value(); }
+
 std::vector<std::string> cells_of(const CurvePoint& point) {
   return {std::to_string(point.size) + (point.is_extrapolated ? " ~" : ""), configuration_text(point.planned.plan),
           short_number(point.report.throughput), peak_text(fullest(point.report)), saving_text(point.planned)};
@@ -43,7 +46,8 @@ Table largest_table(const SizeComparison& comparison) {
   for (const SizeRow* row : rows) {
     std::vector<std::string> cells = {"-", "-", "-", "-", "-"};
     if (const CurvePoint* point = largest_of(*row)) cells = cells_of(*point);
-    cells.insert(cells.begin(), name_of(comparison, *row));
+    const bool is_marked = largest_of(*row) != nullptr && is_asynchronous(*largest_of(*row));
+    cells.insert(cells.begin(), name_of(comparison, *row) + (is_marked ? " *" : ""));
     table.rows.push_back(std::move(cells));
   }
   return table;
@@ -89,8 +93,12 @@ std::string legend(const SizeComparison& comparison) {
     return std::ranges::any_of(
         comparison.rows, [&](const SizeRow& row) { return row.curve && std::ranges::any_of(row.curve->points, is); });
   };
-  std::string text = std::string("size: samples of a microbatch; memory: peak of the fullest device; samples/s: ") +
+  if (!any([](const CurvePoint&) { return true; })) return "";
+  const bool has_published = std::ranges::any_of(
+      comparison.rows, [&](const SizeRow& row) { return name_of(comparison, row) != row.planner->name; });
+  std::string text = std::string("size: samples of a microbatch; memory: peak of the fullest device\nsamples/s: ") +
                      (comparison.is_replayed ? "simulated" : "evaluated without contention") + "\n";
+  if (any(&is_asynchronous)) text += "* no flush between iterations: asynchronous, weights are older\n";
   if (comparison.has_curves) text += "> the most samples/s of the sizes tried\n";
   if (any([](const CurvePoint& point) { return folds_stages(configuration_text(point.planned.plan)); })) {
     text += std::string(kFoldedStages) + "\n";
@@ -98,6 +106,9 @@ std::string legend(const SizeComparison& comparison) {
   if (any([](const CurvePoint& point) { return saves(point.planned.plan); })) text += std::string(kSavesLegend) + "\n";
   if (any([](const CurvePoint& point) { return point.planned.saved_by_policy; })) {
     text += std::string(kPolicyLegend) + "\n";
+  }
+  if (has_published) {
+    text += "(keep): as published, without what the common memory policy saves\n";
   }
   if (any([](const CurvePoint& point) { return point.is_extrapolated; })) {
     text += "~ outside the sizes of the model's profile: times are extrapolated\n";
@@ -150,11 +161,12 @@ std::string size_rows_text(const SizeComparison& comparison) {
   const Inputs& inputs = *comparison.inputs;
   std::string text = "largest microbatches of " + inputs.model.profiles.front().name + " on " +
                      inputs.platform.spec.name + " (" + counted(inputs.platform.devices.size(), "device") + ")\n" +
-                     to_text(largest_table(comparison)) + notes_of(comparison);
+                     to_text(largest_table(comparison)) + wrapped_lines(notes_of(comparison));
   for (const SizeRow& row : comparison.rows) {
     if (comparison.has_curves && largest_of(row) != nullptr) text += curve_text(name_of(comparison, row), *row.curve);
   }
-  return text + "\n" + legend(comparison);
+  const std::string explained = wrapped_lines(legend(comparison));
+  return explained.empty() ? text : text + "\n" + explained;
 }
 
 Detail::Record size_rows_record(const SizeComparison& comparison) {

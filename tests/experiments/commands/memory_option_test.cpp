@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -111,6 +112,39 @@ TEST_CASE("compare: only what the common memory policy chose is marked, and a li
   CHECK(text("gpipe").find("\n^ ") != std::string::npos);
   CHECK(text("vpipe,dawnpiper").find("2r") != std::string::npos);
   CHECK(text("vpipe,dawnpiper").find('^') == std::string::npos);
+}
+
+TEST_CASE("max-batch: beside a row that the common memory policy saves stands the planner as published") {
+  const Heavy heavy;
+  const auto rows = [&](const std::string& policy, const std::vector<std::string>& more) {
+    std::vector<std::string> options{"--planners", "gpipe,vpipe,dawnpiper", "--schedule", "gpipe",    "--set",
+                                     "replicas=1", "--microbatches",        "8",          "--memory", policy,
+                                     "--json"};
+    options.insert(options.end(), more.begin(), more.end());
+    return Json::parse(heavy.on("max-batch", options).out)["rows"];
+  };
+  const Json both = rows("cheapest", {"--curve"});
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const Json& row : both) names.emplace_back(row["planner"], row["memory"]);
+  CHECK(names == std::vector<std::pair<std::string, std::string>>{
+                     {"gpipe", "cheapest"}, {"gpipe", "keep"}, {"vpipe", "cheapest"}, {"dawnpiper", "cheapest"}});
+  for (const Json& row : both) {
+    CAPTURE(row["planner"].get<std::string>());
+    for (const Json& point : row["points"]) {
+      const bool saves = point["recomputed_layers"].get<int>() + point["swapped_layers"].get<int>() > 0;
+      CHECK(point["memory_by"].is_null() == !saves);
+      if (row["memory"] == "keep") CHECK_FALSE(saves);
+      if (saves) CHECK(point["memory_by"] == (row["planner"] == "gpipe" ? "policy" : "planner"));
+    }
+  }
+  CHECK(both[0]["largest"]["memory_by"] == "policy");
+  CHECK(both[2]["largest"]["memory_by"] == "planner");
+  CHECK(both[0]["largest"]["microbatch_size"].get<int>() > both[1]["largest"]["microbatch_size"].get<int>());
+  const Json kept = rows("keep", {});
+  CHECK(kept.size() == 3);
+  CHECK(kept[0]["largest"] == both[1]["largest"]);
+  const Ran text = heavy.on("max-batch", {"--planners", "gpipe", "--microbatches", "8"});
+  CHECK(text.out.find("\ngpipe (keep)  ") != std::string::npos);
 }
 
 TEST_CASE("--despite-memory: the plan that does not fit is written, and says so") {
