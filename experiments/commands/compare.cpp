@@ -261,6 +261,8 @@ const Verb compare_verb{
     .name = "compare",
     .summary = "make plans with several planners, simulate each plan, and show the best first",
     .configure = configure_compare,
+    .examples = {"stagecraft compare --model vgg16 --platform dgx-1-v100",
+                 "stagecraft compare --model vgg16 --platform dgx-1-v100 --planners gpipe,spp --global-batch 256"},
 };
 
 }  // namespace stagecraft
