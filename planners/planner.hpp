@@ -54,6 +54,8 @@ struct Planned {
   std::vector<std::string> notes = {};  ///< sentences about the plan for the user
   /// About how many nanoseconds planning took, by the sizes of its loops and never by a clock; 0 if it was quick.
   double work = 0.0;
+  /// Whether the plan has memory actions, and the common memory policy chose them (`with_savings`), not the planner.
+  bool saved_by_policy = false;
 };
 
 /// How to search for the least memory with which a planner finds a plan, if the planner does not know it:

@@ -55,18 +55,10 @@ struct CompareChoices {
 };
 
 UsedPlanners read_planners(const std::optional<std::string>& text, const ExternalCalls& calls) {
+  if (text) return read_planners_option(*text, calls);
   UsedPlanners planners;
-  if (!text) {
-    for (const PlannerInfo* each : all_planners()) {
-      if (!each->only_by_name) planners.push_back(resolve_planner(each->name));
-    }
-    return planners;
-  }
-  for (const std::string& name : read_list_option("--planners", *text)) {
-    if (std::ranges::any_of(planners, [&](const auto& each) { return each->name == name; })) {
-      throw InputError(quote(name) + " is given twice", {"", 0, 0, "--planners"});
-    }
-    planners.push_back(resolve_planner(name, calls));
+  for (const PlannerInfo* each : all_planners()) {
+    if (!each->only_by_name) planners.push_back(resolve_planner(each->name));
   }
   return planners;
 }

@@ -10,6 +10,7 @@
 #include "experiments/study/study_file.hpp"
 #include "experiments/study_report/cell_timelines.hpp"
 #include "experiments/study_report/planning_times.hpp"
+#include "experiments/study_report/study_picture.hpp"
 #include "experiments/study_report/study_report.hpp"
 #include "experiments/study_report/summary.hpp"
 #include "experiments/view/document.hpp"
@@ -56,6 +57,7 @@ const std::map<std::string, Writer>& writers() {
       {".csv", [](const Shown& shown) { return study_csv(shown.summary); }},
       {".html", [](const Shown& shown) { return study_page(shown.summary, shown.times, shown.timelines); }},
       {".md", [](const Shown& shown) { return to_markdown(shown.document()); }},
+      {".svg", [](const Shown& shown) { return study_picture(shown.summary); }},
       {".txt", [](const Shown& shown) { return to_text(shown.document()); }},
   };
   return table;
@@ -64,7 +66,7 @@ const std::map<std::string, Writer>& writers() {
 Writer find_writer(const std::string& path) {
   const auto found = writers().find(std::filesystem::path(path).extension().string());
   if (found != writers().end()) return found->second;
-  throw InputError("expected a name that ends in .txt, .md, .html or .csv, found " + quote(path),
+  throw InputError("expected a name that ends in .txt, .md, .html, .csv or .svg, found " + quote(path),
                    {"", 0, 0, "--output"}, "--json prints the data of the report as JSON");
 }
 
@@ -105,8 +107,8 @@ void show_as(const std::string& name, Manifest& manifest) {
 
 Answer answer_report(const ReportOptions& options, const Settings& settings) {
   const Writer write = names_file(options.output) ? find_writer(*options.output) : writers().at(".txt");
-  if (options.planning_times && write == writers().at(".csv")) {
-    throw InputError("a .csv file has no planning times", {"", 0, 0, "--planning-times"}, "--json has them");
+  if (options.planning_times && (write == writers().at(".csv") || write == writers().at(".svg"))) {
+    throw InputError("a .csv or .svg file has no planning times", {"", 0, 0, "--planning-times"}, "--json has them");
   }
   const std::vector<std::size_t> cells = read_timelines(options.timelines, write == writers().at(".html"));
   refuse_results(options);
@@ -132,7 +134,7 @@ Answer answer_report(const ReportOptions& options, const Settings& settings) {
 VerbAction configure_report(CLI::App& command) {
   auto options = std::make_shared<ReportOptions>();
   add_required_list(command, "DIR", options->folders, "folders with results of one study");
-  add_option(command, "-o,--output", options->output, "write the report to this file: .txt, .md, .html or .csv");
+  add_option(command, "-o,--output", options->output, "write the report to this file: .txt, .md, .html, .csv or .svg");
   add_option(command, "--study", options->study,
              "take baseline, columns and tables from this study file instead of the results");
   add_option(

@@ -4,8 +4,8 @@
 #include "experiments/run/chosen_size.hpp"
 #include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
-#include "experiments/run/set_option.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/file_remarks.hpp"
 
@@ -130,6 +130,17 @@ PlanningChoices read_planning_choices(const PlanningOptions& options) {
   choices.memory = read_memory_option("--memory", options.memory);
   choices.training = read_training_option(options.training);
   return choices;
+}
+
+UsedPlanners read_planners_option(const std::string& text, const ExternalCalls& calls) {
+  UsedPlanners planners;
+  for (const std::string& name : read_list_option("--planners", text)) {
+    if (std::ranges::any_of(planners, [&](const auto& each) { return each->name == name; })) {
+      throw InputError(quote(name) + " is given twice", {"", 0, 0, "--planners"});
+    }
+    planners.push_back(resolve_planner(name, calls));
+  }
+  return planners;
 }
 
 ExternalCalls read_external_options(const PlanningOptions& options) {

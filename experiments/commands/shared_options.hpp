@@ -3,6 +3,7 @@
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/planning.hpp"
+#include "experiments/run/set_option.hpp"
 #include "experiments/run/settings.hpp"
 #include "experiments/run/simulation.hpp"
 
@@ -71,6 +72,8 @@ enum class MicrobatchSize { Chosen, Sought };
 void add_planning_options(CLI::App& command, PlanningOptions& options, MicrobatchSize size = MicrobatchSize::Chosen);
 /// Reads everything but the planner's own options (`--set`).
 [[nodiscard]] PlanningChoices read_planning_choices(const PlanningOptions& options);
+/// The planners of `--planners A,B,...`, each once.
+[[nodiscard]] UsedPlanners read_planners_option(const std::string& text, const ExternalCalls& calls);
 [[nodiscard]] ExternalCalls read_external_options(const PlanningOptions& options);
 
 struct SimulationOptions {

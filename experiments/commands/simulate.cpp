@@ -133,7 +133,7 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   const PlanFiles files = read_plan_files(options.plan, options.inputs);
   refuse_outputs(options, files_read(options, files));
   SimulatedRun run = simulate_plan(options, files, recording_of(options), settings);
-  run.simulation.kept_end = end_if_kept(run.input.graph, run.inputs.platform, run.program, run.simulation);
+  run.simulation.kept = run_kept(run.input.graph, run.inputs.platform, run.program, run.simulation);
   const auto& [inputs, input, program, simulation] = run;
   const Plan& plan = program.kept->plan;
   const Explanation explanation = explain(inputs, input.graph, program, simulation);

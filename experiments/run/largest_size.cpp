@@ -2,7 +2,6 @@
 
 #include "experiments/run/judge.hpp"
 #include "experiments/run/limits.hpp"
-#include "experiments/run/simulation.hpp"
 #include "experiments/run/size_search.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "sim/base/counted.hpp"
@@ -16,20 +15,25 @@ namespace {
 
 Infeasible because(const Finding& finding) { return {finding.message, {}, finding.stage, Bytes(0), ""}; }
 
-/// Why a plan that breaks no rule does not fit, if it does not.
-std::optional<Infeasible> lacking_of(const Planning& planning, const Platform& platform,
-                                     const LargestSizeChoices& choices) {
+/// What is found about a plan that breaks no rule.
+struct FitCheck {
+  std::optional<Infeasible> lacking;  ///< why it does not fit, if it does not
+  std::optional<Report> replayed;     ///< if that was asked for, and the plan fits as far as can be told without
+};
+
+FitCheck check_fit(const Planning& planning, const Platform& platform, const LargestSizeChoices& choices) {
   const Plan& plan = planning.planned()->plan;
   const ScheduleProgram& program = *planning.program;
   const auto peaks = ledger_peaks(planning.graph, platform, program);
-  if (auto overflow = memory_overflow(platform, plan, peaks)) return overflow;
+  if (auto overflow = memory_overflow(platform, plan, peaks)) return {std::move(overflow), {}};
+  FitCheck check;
   std::vector<Finding> findings = judge_run(planning.graph, platform, program);
   if (findings.empty() && choices.replays) {
-    SimulationChoices replay;
-    replay.run_length = choices.planning.run_length;
-    findings = memory_findings(simulate_program(planning.graph, platform, program, replay, {}).report, platform);
+    check.replayed = size_run(planning, platform, choices, EngineChoice::Replay);
+    findings = memory_findings(*check.replayed, platform);
   }
-  return findings.empty() ? std::nullopt : std::optional(because(findings.front()));
+  if (!findings.empty()) check.lacking = because(findings.front());
+  return check;
 }
 
 std::vector<SizeTry> in_order(const SizeTries& tries) {
@@ -45,14 +49,27 @@ const SizeTry* LargestSize::next() const {
   return above == tried.end() ? nullptr : &*above;
 }
 
+SizeTries::Judge size_judge(const Inputs& inputs, const LargestSizeChoices& choices) {
+  return [&inputs, &choices](const Planning& planning) -> SizeTries::Verdict {
+    FitCheck check = check_fit(planning, inputs.platform, choices);
+    if (!check.lacking && choices.on_fit) choices.on_fit(planning, check.replayed);
+    return {.lacking = std::move(check.lacking), .merit = static_cast<double>(planning.graph.microbatch_size)};
+  };
+}
+
+Report size_run(const Planning& planning, const Platform& platform, const LargestSizeChoices& choices,
+                EngineChoice engine, const Settings& settings) {
+  SimulationChoices simulation;
+  simulation.engine = engine;
+  simulation.run_length = choices.planning.run_length;
+  return simulate_program(planning.graph, platform, *planning.program, simulation, settings).report;
+}
+
 LargestSize find_largest_size(const PlannerInfo& planner, const Inputs& inputs, const LargestSizeChoices& choices,
                               const std::function<void(const std::string&)>& say) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  SizeTries tries(planner, inputs, choices.planning, [&](const Planning& planning) -> SizeTries::Verdict {
-    return {.lacking = lacking_of(planning, inputs.platform, choices),
-            .merit = static_cast<double>(planning.graph.microbatch_size)};
-  });
+  SizeTries tries(planner, inputs, choices.planning, size_judge(inputs, choices));
   const SizeQuestion question{.sizes = sizes_to_choose(choices.planning, run_limits::kMostSizes),
                               .ask = [&](std::int64_t size) { return tries.ask(size); },
                               .surely_fits = quick_test(planner, inputs, choices.planning),

@@ -3,6 +3,8 @@
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/planning.hpp"
 #include "experiments/run/planning_choices.hpp"
+#include "experiments/run/settings.hpp"
+#include "experiments/run/simulation.hpp"
 #include "experiments/run/size_tries.hpp"
 #include "planners/planner.hpp"
 #include "sim/base/error.hpp"
@@ -20,6 +22,8 @@ struct LargestSizeChoices {
   PlanningChoices planning;  ///< without a microbatch size
   std::optional<std::int64_t> most_tries;
   bool replays = false;  ///< whether a plan must stay within memory in the replay, too
+  /// Called with each plan that fits, and its replay if `replays`. May be empty.
+  std::function<void(const Planning&, const std::optional<Report>& replayed)> on_fit = {};
 };
 
 /// The largest microbatch size with which a planner finds a plan that fits.
@@ -41,6 +45,14 @@ struct LargestSize {
 [[nodiscard]] LargestSize find_largest_size(const PlannerInfo& planner, const Inputs& inputs,
                                             const LargestSizeChoices& choices,
                                             const std::function<void(const std::string&)>& say);
+
+/// Whether a plan fits, as `find_largest_size` judges it. The arguments must outlive the result.
+[[nodiscard]] SizeTries::Judge size_judge(const Inputs& inputs, const LargestSizeChoices& choices);
+
+/// The run of a plan with the length that the choices give, from which answers about sizes have their figures.
+/// **Requires** a plan.
+[[nodiscard]] Report size_run(const Planning& planning, const Platform& platform, const LargestSizeChoices& choices,
+                              EngineChoice engine, const Settings& settings = {});
 
 /// A sentence if the search ended early: which sizes it left open; else empty.
 [[nodiscard]] std::string open_sizes_text(const LargestSize& largest);

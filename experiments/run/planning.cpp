@@ -110,7 +110,8 @@ std::set<std::int64_t> extrapolated_parts(const LayerGraph& graph, const Platfor
 }
 
 /// `recomputes 3 and swaps 4 of 24 layers`; empty if the plan does neither.
-std::string saved_layers(const LayerGraph& graph, const Plan& plan) {
+std::string saved_layers(const LayerGraph& graph, const Planned& planned) {
+  const Plan& plan = planned.plan;
   const std::int64_t recomputed = layers_with<Recompute>(plan);
   const std::int64_t swapped = layers_with<Swap>(plan);
   if (recomputed + swapped == 0) return "";
@@ -118,6 +119,7 @@ std::string saved_layers(const LayerGraph& graph, const Plan& plan) {
   if (swapped > 0) what += (what.empty() ? "swaps " : " and swaps ") + std::to_string(swapped);
   what += " of " + counted(graph.layers.size(), "layer");
   if (!std::ranges::all_of(plan.stages, covers_all)) what += ", some of them for some microbatches only";
+  if (planned.saved_by_policy) what += ", as the common memory policy chose";
   return what;
 }
 
@@ -194,7 +196,10 @@ void require_sound(const LayerGraph& graph, const Platform& platform, const Sche
 }
 
 void check_choices(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices) {
-  if (choices.fastest_size) return check_size_choice(choices);
+  if (choices.fastest_size) {
+    check_size_choice(choices);
+    return;
+  }
   const auto ignore = [](const std::string&) {};
   const LayerGraph graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, ignore);
   static_cast<void>(make_request(planner, inputs, graph, choices));
@@ -211,7 +216,8 @@ void tell_plan(const Planning& planning, const Platform& platform, const std::fu
   if (planning.planned() == nullptr) return;
   const Plan& plan = planning.planned()->plan;
   const std::string note = "note: " + planning.planner->name + ": ";
-  if (const std::string saved = saved_layers(planning.graph, plan); !saved.empty()) say(note + "the plan " + saved);
+  if (const std::string saved = saved_layers(planning.graph, *planning.planned()); !saved.empty())
+    say(note + "the plan " + saved);
   const std::size_t devices = platform.devices.size();
   if (const std::size_t used = Replicas(plan).devices().size(); used < devices) {
     say(fmt::format("{}{} of {} stand idle", note, devices - used, counted(devices, "device")));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 
 namespace stagecraft {
@@ -18,7 +19,7 @@ class ResultSoFar {
   void set(std::string text);
 
  private:
-  std::string texts_[2];  ///< the one that an interrupt prints, and the one before it
+  std::array<std::string, 2> texts_;  ///< the one that an interrupt prints, and the one before it
   bool is_second_ = false;
 };
 

@@ -134,7 +134,10 @@ void take_key(const SetItem& item, const PlannerInfo& planner, const std::string
 void take_short_name(const SetItem& item, SetReading& reading) {
   const UsedPlanners& planners = reading.planners;
   if (planners.empty()) refuse_item(item, "expected platform.PATH or model.PATH, found " + quote(item.name));
-  if (planners.size() == 1) return take_key(item, *planners.front(), item.name, reading);
+  if (planners.size() == 1) {
+    take_key(item, *planners.front(), item.name, reading);
+    return;
+  }
   bool is_taken = false;
   std::set<std::string> known;
   for (const auto& planner : planners) {
@@ -173,11 +176,13 @@ void take_set_item(const SetItem& item, SetReading& reading) {
                                      std::pair{kPlatformPath, &reading.values.overrides.platform}}) {
     if (!is_path_of(prefix, item.name)) continue;
     reading.note(item, item.name);
-    return take_path(item, prefix, *into);
+    take_path(item, prefix, *into);
+    return;
   }
   const PlannerInfo* planner = named_planner(item.name, reading.planners);
   if (planner != nullptr && planner->name.size() + 1 < item.name.size()) {
-    return take_key(item, *planner, item.name.substr(planner->name.size() + 1), reading);
+    take_key(item, *planner, item.name.substr(planner->name.size() + 1), reading);
+    return;
   }
   if (planner_end(item.name) != std::string::npos) refuse_name(item, reading.planners);
   take_short_name(item, reading);

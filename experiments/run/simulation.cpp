@@ -5,6 +5,7 @@
 #include "experiments/run/idle_events.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/judge.hpp"
+#include "experiments/run/stage_numbers.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/activity.hpp"
 #include "sim/base/counted.hpp"
@@ -281,11 +282,12 @@ Simulation simulate_program(const LayerGraph& graph, const Platform& platform, c
   simulation.basis = basis_of(graph, platform, program.kept->plan, simulation.report);
   simulation.wall_time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   simulation.idle_events = idle_events(simulation.report, program.kept->plan, choices.events);
+  number_stages_by_plan(simulation);
   return simulation;
 }
 
-std::optional<Seconds> end_if_kept(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
-                                   const Simulation& changed) {
+std::optional<KeptRun> run_kept(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
+                                const Simulation& changed) {
   if (!changed.choices.replan || changed.report.course.replans.empty()) return std::nullopt;
   const Activity activity("running the plan as it is");
   SimulationChoices choices = changed.choices;
@@ -293,9 +295,11 @@ std::optional<Seconds> end_if_kept(const LayerGraph& graph, const Platform& plat
   choices.recording.reset();
   if (changed.report.period) choices.run_length = changed.length.microbatches;
   try {
-    return simulate_program(graph, platform, program, choices, Settings()).report.end;
-  } catch (const InputError&) {
-    return std::nullopt;
+    const Seconds end = simulate_program(graph, platform, program, choices, Settings()).report.end;
+    if (end < kForEver) return KeptRun{end, ""};
+    return KeptRun{std::nullopt, "one of its devices does not come back"};
+  } catch (const InputError& error) {
+    return KeptRun{std::nullopt, error.what()};
   }
 }
 

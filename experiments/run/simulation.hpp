@@ -63,6 +63,12 @@ struct SimulationChoices {
 [[nodiscard]] const char* to_string(EngineChoice engine);
 [[nodiscard]] const char* to_string(NetworkModel network);
 
+/// How a run whose plan has changed would have ended if the plan had stayed.
+struct KeptRun {
+  std::optional<Seconds> end;  ///< none if the plan could not run to its end
+  std::string problem;         ///< then why
+};
+
 /// The result of simulating a plan.
 struct Simulation {
   SimulationChoices choices;
@@ -81,7 +87,7 @@ struct Simulation {
   std::vector<NextModel> models;         ///< of the run, after the first one
   std::vector<std::size_t> idle_events;  ///< see `experiments/run/idle_events.hpp`
   Seconds wall_time;
-  std::optional<Seconds> kept_end = std::nullopt;  ///< see `end_if_kept`; only where it is asked for
+  std::optional<KeptRun> kept = std::nullopt;  ///< see `run_kept`; only where it is asked for
 
   /// (predicted − simulated) / simulated of the iteration time or the period; none if the plan predicts none.
   [[nodiscard]] std::optional<double> prediction_error(const Figures& predicted) const;
@@ -95,11 +101,11 @@ struct Simulation {
   [[nodiscard]] std::vector<std::size_t> missed_events() const;
 };
 
-/// When a run whose plan has changed would end with the same microbatches and events if the plan had stayed. None if
-/// it did not change, or if the plan could not run to its end, for example on a device that fails for good.
+/// The run with the same microbatches and events and without re-planning; none if the plan did not change. A plan may
+/// not run to its end, for example on a device that fails for good.
 /// **Cost** another simulation.
-[[nodiscard]] std::optional<Seconds> end_if_kept(const LayerGraph& graph, const Platform& platform,
-                                                 const ScheduleProgram& program, const Simulation& changed);
+[[nodiscard]] std::optional<KeptRun> run_kept(const LayerGraph& graph, const Platform& platform,
+                                              const ScheduleProgram& program, const Simulation& changed);
 
 /// The iteration time of a synchronous schedule, the period of an asynchronous one.
 [[nodiscard]] std::optional<Seconds> headline(const Figures& figures);

@@ -73,7 +73,9 @@ bool is_of_kind(const std::string& start, OutputKind kind) {
   constexpr const char* kSchema = "schema";
   if (kind == OutputKind::StudyReport) {
     const bool is_study = is_page && (has("<title>Stagecraft study</title>") || has("<title>Study "));
-    return is_study || start.starts_with("study,") || start.starts_with("Study ") || start.starts_with("# Study ");
+    const bool is_picture = start.starts_with("<svg ") && has("<!-- Stagecraft study -->");
+    return is_study || is_picture || start.starts_with("study,") || start.starts_with("Study ") ||
+           start.starts_with("# Study ");
   }
   const std::string kinds = name_of(kind);
   const std::string expected = "stagecraft/" + kinds.substr(0, kinds.find(' ')) + "/";

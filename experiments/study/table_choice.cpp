@@ -24,6 +24,8 @@ std::optional<MeanKind> find_mean(std::string_view name) {
   return std::nullopt;
 }
 
-bool is_ratio(const TableChoice& table) { return table.over || table.value == kSpeedUp || table.value == kLoadRatio; }
+bool is_ratio(const TableChoice& table) {
+  return table.over || table.value == kSpeedUp || table.value == kRegret || table.value == kLoadRatio;
+}
 
 }  // namespace stagecraft

@@ -35,7 +35,7 @@ MeanKind read_mean(const YamlNode& node) {
 }
 
 std::string read_value(const YamlNode& node, bool has_baseline) {
-  if (node.text() == kOutcome) return node.text();
+  if (node.text() == kOutcome || node.text() == kRegret) return node.text();
   if (node.text() == kSpeedUp) {
     if (!has_baseline) node.fail("speed_up needs a baseline, but the study has none", "add 'baseline'");
     return node.text();
@@ -59,6 +59,7 @@ TableChoice read_table(const YamlNode& node, bool has_baseline, const ReadPatter
   table.value = read_value(node.at("value"), has_baseline);
   if (const auto over = node.find("over")) {
     if (table.value == kSpeedUp) over->fail("speed_up is already a ratio to the study's baseline");
+    if (table.value == kRegret) over->fail("regret is already a ratio to the best of the group");
     if (table.value == kOutcome) over->fail("outcome counts cells and cannot be divided");
     table.over = read_pattern(*over);
   }

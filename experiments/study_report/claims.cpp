@@ -40,19 +40,16 @@ bool is_complete(const StudyLine& line) {
 }
 
 void add(const StudyGroup& group, std::vector<Record>& records) {
-  double best = 0.0;
   double fastest = std::numeric_limits<double>::infinity();  // time per sample
   for (const StudyLine& line : group.lines) {
-    if (!is_complete(line)) continue;
-    best = std::max(best, *line.throughput);
-    if (line.sample.simulated_s) fastest = std::min(fastest, *line.sample.simulated_s);
+    if (is_complete(line) && line.sample.simulated_s) fastest = std::min(fastest, *line.sample.simulated_s);
   }
-  const bool is_compared = std::ranges::count_if(group.lines, is_complete) > 1;
-  for (const StudyLine& line : group.lines) {
+  const std::vector<std::optional<double>> regrets = regrets_of(group);
+  for (std::size_t i = 0; i < group.lines.size(); ++i) {
+    const StudyLine& line = group.lines[i];
     if (!is_complete(line)) continue;
     Record& record = records[line.contender];
-    const double regret = best / *line.throughput;
-    if (is_compared) record.regrets.push_back(regret);
+    if (regrets[i]) record.regrets.push_back(*regrets[i]);
     if (line.over_bound) record.over_bounds.push_back(*line.over_bound);
     if (!line.sample.prediction_error) continue;
     record.errors.push_back(*line.sample.prediction_error);
@@ -97,6 +94,19 @@ std::optional<double> rank_correlation(const std::vector<double>& a, const std::
   }
   if (xx == 0.0 || yy == 0.0) return std::nullopt;
   return xy / std::sqrt(xx * yy);
+}
+
+std::vector<std::optional<double>> regrets_of(const StudyGroup& group) {
+  std::vector<std::optional<double>> regrets(group.lines.size());
+  if (std::ranges::count_if(group.lines, is_complete) < 2) return regrets;
+  double best = 0.0;
+  for (const StudyLine& line : group.lines) {
+    if (is_complete(line)) best = std::max(best, *line.throughput);
+  }
+  for (std::size_t i = 0; i < regrets.size(); ++i) {
+    if (is_complete(group.lines[i])) regrets[i] = best / *group.lines[i].throughput;
+  }
+  return regrets;
 }
 
 std::vector<Claims> summarise_claims(const std::vector<StudyGroup>& groups, std::size_t contenders) {

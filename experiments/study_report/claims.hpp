@@ -26,6 +26,10 @@ struct Claims {
   std::optional<double> over_bound;
 };
 
+/// For each line of the group the throughput of the best line divided by its own. None for lines of which not all cells
+/// are `ok`, and where only one line is complete.
+[[nodiscard]] std::vector<std::optional<double>> regrets_of(const StudyGroup& group);
+
 /// One for each contender.
 [[nodiscard]] std::vector<Claims> summarise_claims(const std::vector<StudyGroup>& groups, std::size_t contenders);
 

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -64,11 +66,20 @@ TableCell make_cell(Gathered gathered, const TableChoice& choice) {
   return cell;
 }
 
-/// The values of a table: the figure of each cell, divided by that of the cell's partner if there are partners.
+/// The best figure of cells that differ in the planner only.
+struct Best {
+  double value = 0.0;
+  std::set<std::size_t> contenders;  ///< that have the figure
+};
+
+/// The values of a table: the figure of each cell, divided by that of the cell's partner if there are partners. For
+/// regret, the best figure of the cell's group and seed divided by its own, if there is another planner's.
 struct Source {
   std::vector<const Row*> rows;  ///< by cell; null if the cell has no row
   std::string_view figure;
   std::optional<Pairing> partners;
+  std::vector<std::pair<std::size_t, std::uint64_t>> group_and_seed;  ///< by cell; empty but for regret
+  std::map<std::pair<std::size_t, std::uint64_t>, Best> best;
 
   [[nodiscard]] std::optional<double> own_value(std::size_t cell) const {
     const Row* row = rows[cell];
@@ -78,6 +89,10 @@ struct Source {
   }
   [[nodiscard]] std::optional<double> value(std::size_t cell) const {
     const auto own = own_value(cell);
+    if (own && !group_and_seed.empty()) {
+      const Best& all = best.at(group_and_seed[cell]);
+      return *own > 0.0 && all.contenders.size() > 1 ? std::optional(all.value / *own) : std::nullopt;
+    }
     if (!partners || !own) return own;
     const auto& partner = partners->of[cell];
     const auto theirs = partner ? own_value(*partner) : std::nullopt;
@@ -85,12 +100,25 @@ struct Source {
   }
 };
 
+void find_best(const std::vector<StudyCell>& cells, const SortedCells& sorted, Source& source) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    source.group_and_seed.emplace_back(sorted.group_of[i], cells[i].cell.seed);
+    const auto own = source.own_value(i);
+    if (!own) continue;
+    Best& best = source.best[source.group_and_seed.back()];
+    best.value = std::max(best.value, *own);
+    best.contenders.insert(sorted.contender_of[i]);
+  }
+}
+
 Source find_source(const Results& results, const SortedCells& sorted, CrossTable& table) {
   const Manifest& manifest = results.manifest;
-  Source source{std::vector<const Row*>(manifest.cells.size(), nullptr), table.choice.value, {}};
+  Source source{std::vector<const Row*>(manifest.cells.size(), nullptr), table.choice.value, {}, {}, {}};
   for (const CellResult& result : results.rows) source.rows[result.index] = &result.row;
   const bool is_speed_up = table.choice.value == kSpeedUp;
-  if (is_speed_up) source.figure = name_of(FigureId::Throughput);
+  const bool is_regret = table.choice.value == kRegret;
+  if (is_speed_up || is_regret) source.figure = name_of(FigureId::Throughput);
+  if (is_regret) find_best(manifest.cells, sorted, source);
   table.over = is_speed_up ? manifest.baseline : table.choice.over;
   if (!table.over) return source;
   const bool names_planner =

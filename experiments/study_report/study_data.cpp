@@ -1,5 +1,6 @@
 // A study's report as JSON and as comma-separated values.
 #include "experiments/study/row_figures.hpp"
+#include "experiments/study_report/csv_text.hpp"
 #include "experiments/study_report/study_report.hpp"
 #include "experiments/study_report/table_section.hpp"
 #include "experiments/view/basis_words.hpp"
@@ -114,16 +115,6 @@ Detail::Record group_record(const StudySummary& summary, const StudyGroup& group
   return {{"keys", group.keys}, {"lines", std::move(lines)}};
 }
 
-std::string csv_field(const Detail& value) {
-  if (value == Detail()) return "";
-  const auto* word = std::get_if<std::string>(&value.value);
-  std::string text = word == nullptr ? to_json(value, -1) : *word;
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
 /// The first columns of a line: the keys that are the same in all cells, the keys of the group, and the contender.
 Detail::Record line_keys(const StudySummary& summary, const StudyGroup& group, const Contender& contender) {
   Detail::Record record{{"study", summary.study}};
@@ -133,11 +124,18 @@ Detail::Record line_keys(const StudySummary& summary, const StudyGroup& group, c
   return record;
 }
 
-void append_csv(std::string& text, const Detail::Record& record, bool names) {
-  for (std::size_t i = 0; i < record.size(); ++i) {
-    text += (i == 0 ? "" : ",") + csv_field(names ? Detail(record[i].first) : record[i].second);
+std::string csv_of_lines(const StudySummary& summary) {
+  std::vector<Detail::Record> lines;
+  for (const StudyGroup& group : summary.groups) {
+    for (const StudyLine& line : group.lines) {
+      Detail::Record& record = lines.emplace_back(line_keys(summary, group, summary.contenders[line.contender]));
+      for (auto& [name, value] : line_record(summary, line)) {
+        const bool is_text = name == kRestsOn && value != Detail();
+        record.emplace_back(name, is_text ? Detail(origins_text(line.rests_on)) : rounded(std::move(value)));
+      }
+    }
   }
-  text += '\n';
+  return csv_text({}, lines);
 }
 
 }  // namespace
@@ -185,19 +183,30 @@ std::string study_page(const StudySummary& summary, const std::vector<PlanningTi
 }
 
 std::string study_csv(const StudySummary& summary) {
-  std::string text;
-  for (const StudyGroup& group : summary.groups) {
-    for (const StudyLine& line : group.lines) {
-      Detail::Record record = line_keys(summary, group, summary.contenders[line.contender]);
-      for (auto& [name, value] : line_record(summary, line)) {
-        const bool is_text = name == kRestsOn && value != Detail();
-        record.emplace_back(name, is_text ? Detail(origins_text(line.rests_on)) : std::move(value));
+  if (summary.tables.empty()) return csv_of_lines(summary);
+  std::vector<std::string> columns{"study", "table"};
+  for (const CrossTable& table : summary.tables) {
+    for (const auto* keys : {&table.choice.rows, &table.choice.columns}) {
+      for (const std::string& key : *keys) {
+        if (std::ranges::find(columns, key) == columns.end()) columns.push_back(key);
       }
-      if (text.empty()) append_csv(text, record, true);
-      append_csv(text, record, false);
     }
   }
-  return text;
+  std::vector<Detail::Record> lines;
+  for (const CrossTable& table : summary.tables) {
+    for (const Detail& place : table_places(table)) {
+      const auto& parts = std::get<Detail::Record>(place.value);
+      Detail::Record& line =
+          lines.emplace_back(Detail::Record{{"study", summary.study}, {"table", table_heading(table)}});
+      for (const auto& [key, value] : std::get<Detail::Record>(find_key(parts, "keys")->value)) {
+        line.emplace_back(key, value);
+      }
+      for (const auto& [name, value] : parts) {
+        if (name != "keys") line.emplace_back(name, rounded(value));
+      }
+    }
+  }
+  return csv_text(std::move(columns), lines);
 }
 
 }  // namespace stagecraft

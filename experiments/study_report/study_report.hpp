@@ -23,7 +23,8 @@ namespace stagecraft {
 [[nodiscard]] std::string study_page(const StudySummary& summary, const std::vector<PlanningTimes>& times,
                                      Detail::List timelines = {});
 
-/// One line for each contender in each group as comma-separated values, without rounding.
+/// Comma-separated values: a line for each place of the study's tables or, if it asks for none, for each contender in
+/// each group. Figures have six significant digits (`rounded`).
 [[nodiscard]] std::string study_csv(const StudySummary& summary);
 
 }  // namespace stagecraft

@@ -25,18 +25,9 @@ std::string mean_words(MeanKind mean) {
 
 std::string figure_words(const TableChoice& choice) {
   if (choice.value == kSpeedUp) return "samples/s";
+  if (choice.value == kRegret) return "the best samples/s of the group over the planner's";
   if (choice.value == kLoadRatio) return "iteration time over load";
   return column_heading(choice.value);
-}
-
-std::string heading(const CrossTable& table) {
-  const TableChoice& choice = table.choice;
-  if (!choice.title.empty()) return choice.title;
-  std::string text = choice.value == kSpeedUp ? "speed-up" : column_heading(choice.value);
-  if (choice.over) text += " over that of " + keys_text(*choice.over);
-  if (!choice.where.empty()) text += ", " + keys_text(choice.where);
-  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
-  return text;
 }
 
 bool is_partial(const TableCell& cell) { return cell.used < cell.counts.total(); }
@@ -70,19 +61,9 @@ std::string cell_text(const CrossTable& table, const TableCell& cell) {
   if (cell.counts.total() == 0) return "";
   if (table.choice.value == kOutcome) return counts_text(cell.counts);
   std::string text = "-";
-  if (cell.mean) text = table.over ? ratio_text(*cell.mean) : figure_text(table.choice.value, *cell.mean);
+  if (cell.mean)
+    text = table.over || is_ratio(table.choice) ? ratio_text(*cell.mean) : figure_text(table.choice.value, *cell.mean);
   return is_partial(cell) ? text + fmt::format(" ({} of {})", cell.used, cell.counts.total()) : text;
-}
-
-/// `data-parallel`, `network analytic`.
-std::string column_text(const Keys& column, const std::vector<std::string>& names) {
-  std::string text;
-  for (const auto& [key, value] : column) {
-    text += text.empty() ? "" : ", ";
-    if (key != "planner") text += short_key(key, names) + " ";
-    text += value_text(value);
-  }
-  return text;
 }
 
 std::vector<std::string> cell_texts(const CrossTable& table, const std::vector<TableCell>& cells) {
@@ -108,10 +89,30 @@ Detail::Record cell_record(const Keys& row, const Keys& column, const TableCell&
 
 }  // namespace
 
+std::string table_heading(const CrossTable& table) {
+  const TableChoice& choice = table.choice;
+  if (!choice.title.empty()) return choice.title;
+  std::string text = choice.value == kSpeedUp ? "speed-up" : column_heading(choice.value);
+  if (choice.over) text += " over that of " + keys_text(*choice.over);
+  if (!choice.where.empty()) text += ", " + keys_text(choice.where);
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
+std::string column_text(const Keys& column, const std::vector<std::string>& names) {
+  std::string text;
+  for (const auto& [key, value] : column) {
+    text += text.empty() ? "" : ", ";
+    if (key != "planner") text += short_key(key, names) + " ";
+    text += value_text(value);
+  }
+  return text;
+}
+
 Section table_section(const CrossTable& table) {
   const TableChoice& choice = table.choice;
   Section section;
-  section.heading = heading(table);
+  section.heading = table_heading(table);
   section.sentences = sentences(table);
   Table& shown = section.table.emplace(Table{{}, {}, choice.rows.size(), false});
   for (const std::string& key : choice.rows) shown.header.push_back(short_key(key, choice.rows));
@@ -133,8 +134,7 @@ Section table_section(const CrossTable& table) {
   return section;
 }
 
-Detail::Record table_record(const CrossTable& table) {
-  const TableChoice& choice = table.choice;
+Detail::List table_places(const CrossTable& table) {
   Detail::List cells;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     for (std::size_t j = 0; j < table.columns.size(); ++j) {
@@ -142,9 +142,14 @@ Detail::Record table_record(const CrossTable& table) {
       cells.emplace_back(cell_record(table.rows[i], table.columns[j], table.cells[i][j]));
     }
   }
-  return {{"title", heading(table)},        {"value", choice.value},
+  return cells;
+}
+
+Detail::Record table_record(const CrossTable& table) {
+  const TableChoice& choice = table.choice;
+  return {{"title", table_heading(table)},  {"value", choice.value},
           {"mean", to_string(choice.mean)}, {"over", table.over ? Detail(*table.over) : Detail()},
-          {"where", choice.where},          {"cells", std::move(cells)}};
+          {"where", choice.where},          {"cells", table_places(table)}};
 }
 
 }  // namespace stagecraft

@@ -4,6 +4,7 @@
 #include "experiments/view/events_view.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/replanning_view.hpp"
+#include "experiments/view/saving_words.hpp"
 #include "experiments/view/sensitivity_view.hpp"
 #include "experiments/view/table.hpp"
 #include "experiments/view/text_width.hpp"
@@ -25,50 +26,24 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kColumns = 100;  // that sentences are wide at most, as the table is on the first screen
-
 bool is_asynchronous(const ComparisonRow& row) { return row.simulation && row.simulation->report.period; }
 
 bool is_synchronous(const ComparisonRow& row) { return row.simulation && !row.simulation->report.period; }
 
 bool lacks_memory(const ComparisonRow& row) { return row.outcome() == "out_of_memory"; }
 
-bool has_savings(const ComparisonRow& row) {
-  return row.simulation && layers_with<Recompute>(*row.plan()) + layers_with<Swap>(*row.plan()) > 0;
-}
+bool has_savings(const ComparisonRow& row) { return row.simulation && saves(*row.plan()); }
+
+bool is_saved_by_policy(const ComparisonRow& row) { return row.simulation && row.planning->planned()->saved_by_policy; }
 
 bool has_equal_stages(const ComparisonRow& row) {
   return row.simulation && folds_stages(configuration_text(*row.plan()));
-}
-
-/// The device that is fullest for its capacity.
-const DeviceReport& fullest(const Report& report) {
-  return *std::ranges::max_element(report.devices, {}, [](const DeviceReport& device) {
-    return static_cast<double>(device.memory.peak.value()) /
-           static_cast<double>(std::max<std::int64_t>(device.memory.capacity.value(), 1));
-  });
-}
-
-/// In one unit, so that rows can be compared.
-std::string memory_text(const ComparisonRow& row) {
-  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-  return fmt::format("{:.2f} GiB", static_cast<double>(fullest(row.simulation->report).memory.peak.value()) / kGiB);
 }
 
 std::string full_text(const ComparisonRow& row) {
   const DeviceReport& device = fullest(row.simulation->report);
   return percent(static_cast<double>(device.memory.peak.value()) /
                  static_cast<double>(std::max<std::int64_t>(device.memory.capacity.value(), 1)));
-}
-
-/// `37r 2s`: how many layers are recomputed and swapped.
-std::string saving_text(const ComparisonRow& row) {
-  std::string text;
-  if (const std::int64_t layers = layers_with<Recompute>(*row.plan()); layers > 0) text += std::to_string(layers) + "r";
-  if (const std::int64_t layers = layers_with<Swap>(*row.plan()); layers > 0) {
-    text += (text.empty() ? "" : " ") + std::to_string(layers) + "s";
-  }
-  return text.empty() ? "-" : text;
 }
 
 std::string claim_text(const ComparisonRow& row) {
@@ -94,8 +69,8 @@ constexpr std::array kNarrow = {
            [](const ComparisonRow& row) { return std::to_string(row.simulation->report.measured_devices()); }},
     Column{"samples/s", [](const ComparisonRow& row) { return short_number(row.simulation->report.throughput); }},
     Column{"bubble", [](const ComparisonRow& row) { return percent(row.simulation->report.bubble_ratio); }},
-    Column{"memory", &memory_text},
-    Column{"saves", &saving_text},
+    Column{"memory", [](const ComparisonRow& row) { return peak_text(fullest(row.simulation->report)); }},
+    Column{"saves", [](const ComparisonRow& row) { return saving_text(*row.planning->planned()); }},
     Column{"claim", &claim_text},
 };
 
@@ -185,17 +160,6 @@ std::string title_of(const Comparison& comparison) {
   return comparison.inputs.model.profiles.front().name + " on " + comparison.inputs.platform.spec.name;
 }
 
-/// Each line of the text in lines that are not wider than the table.
-std::string wrapped_lines(const std::string& text) {
-  std::string lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines += wrapped(text.substr(begin, end - begin), std::min(kColumns, screen_columns().value_or(kColumns)));
-    begin = end + 1;
-  }
-  return lines;
-}
-
 /// What rows have in common, or where they differ.
 struct Common {
   std::set<std::int64_t> sizes;  ///< of microbatches, in samples
@@ -253,7 +217,8 @@ std::string legend(const std::vector<Comparison>& comparisons, const RowChoice& 
   if (marks_with_flush && marks_without) text += ", of plans with a flush and of those without";
   if (marks_with_flush || marks_without) text += "\n";
   if (any(&has_equal_stages)) text += std::string(kFoldedStages) + "\n";
-  if (any(&has_savings)) text += "saves: 37r 2s stands for 37 layers recomputed and 2 whose stash is swapped\n";
+  if (any(&has_savings)) text += std::string(kSavesLegend) + "\n";
+  if (any(&is_saved_by_policy)) text += std::string(kPolicyLegend) + "\n";
   if (any(&is_asynchronous)) text += "* no flush between iterations: asynchronous, weights are older\n";
   if (any(&lacks_memory)) text += "! out of memory: no machine reaches these figures\n";
   if (!choice.wide) return text + "--wide shows all columns\n";
@@ -278,7 +243,9 @@ std::vector<std::string> notes_of(const Comparison& comparison) {
   for (const ComparisonRow& row : comparison.rows) {
     for (std::string& note : notes_of(row, comparison.inputs.platform)) {
       auto known = std::ranges::find(planners, note, &std::pair<std::string, std::vector<std::string>>::first);
-      if (known == planners.end()) known = planners.insert(planners.end(), {std::move(note), {}});
+      if (known == planners.end()) {
+        known = planners.emplace(planners.end(), std::move(note), std::vector<std::string>());
+      }
       known->second.push_back(row.planner->name);
     }
   }

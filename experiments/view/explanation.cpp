@@ -7,6 +7,7 @@
 #include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/model/time_shares.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -191,27 +192,10 @@ Seconds all_busy_time(const Report& report) {
   return headline(report.figures()).value_or(Seconds(0)) * (1.0 - report.bubble_ratio);
 }
 
-std::vector<Bottleneck> time_shares(const Report& report) {
+std::vector<Bottleneck> bottleneck_shares(const Report& report) {
   if (!report.bottleneck) return {};
-  using Kind = Bottleneck::Kind;
   const auto device = std::ranges::find(report.devices, report.bottleneck->device, &DeviceReport::device);
-  const TimeSplit& time = device->time;
-  const Seconds work = time.compute + time.recompute + time.update;
-  const Seconds whole = work + time.exposed_communication + time.all_reduce + time.collective_wait + time.idle;
-  std::vector<Bottleneck> shares;
-  for (const auto& [kind, part] : {std::pair(Kind::Stage, work),
-                                   {Kind::Ramps, time.ramps},
-                                   {Kind::Waits, time.idle - time.ramps},
-                                   {Kind::Transfers, time.exposed_communication},
-                                   {Kind::AllReduce, time.all_reduce},
-                                   {Kind::AllReduceWait, time.collective_wait}}) {
-    if (part <= Seconds(0)) continue;
-    Bottleneck& share = shares.emplace_back(*report.bottleneck);
-    share.kind = kind;
-    share.share = part / whole;
-  }
-  std::ranges::stable_sort(shares, std::greater<>(), &Bottleneck::share);
-  return shares;
+  return time_shares(*device, report.bottleneck->stage);
 }
 
 std::string bottleneck_text(const Report& report, const Platform& platform, const Explanation& explanation) {
@@ -225,7 +209,7 @@ std::string bottleneck_text(const Report& report, const Platform& platform, cons
   }
   const std::string device = platform.devices[bottleneck.device].name;
   std::string parts;
-  for (const Bottleneck& share : time_shares(report)) {
+  for (const Bottleneck& share : bottleneck_shares(report)) {
     const std::string place = share.kind == Bottleneck::Kind::Stage ? " on " + device : "";
     if (share.share >= kLeastShare) {
       parts += (parts.empty() ? "" : ", ") + bottleneck_name(share, platform) + place + " " + percent(share.share);

@@ -33,7 +33,7 @@ struct Explanation {
 [[nodiscard]] Seconds all_busy_time(const Report& report);
 
 /// What the measured time of the device that computes most consists of, the largest part first.
-[[nodiscard]] std::vector<Bottleneck> time_shares(const Report& report);
+[[nodiscard]] std::vector<Bottleneck> bottleneck_shares(const Report& report);
 
 /// The bottleneck: those parts, after a link that is busier with the traffic that it carries; and the busiest links.
 [[nodiscard]] std::string bottleneck_text(const Report& report, const Platform& platform,

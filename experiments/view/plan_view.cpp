@@ -2,6 +2,7 @@
 
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/explanation.hpp"
+#include "experiments/view/saving_words.hpp"
 #include "experiments/view/table.hpp"
 #include "experiments/view/update_words.hpp"
 #include "planners/registry.hpp"
@@ -107,7 +108,7 @@ std::string stash_text(const Stage& stage) {
     }
     return text;
   };
-  const std::string always = counts({{'k', "keep"}, {'r', "recompute"}, {'s', "swap"}});
+  std::string always = counts({{'k', "keep"}, {'r', "recompute"}, {'s', "swap"}});
   const std::string sometimes = counts({{'R', "recompute"}, {'S', "swap"}});
   if (sometimes.empty()) return always;
   return always + (always.empty() ? "" : "; ") + sometimes + " for some microbatches";
@@ -261,6 +262,7 @@ Detail::Record planning_record(const Planning& planning, const Figures& evaluate
     const StageUpdates updates = largest(stage_updates(planning.graph, *planning.program));
     record.emplace_back("samples_per_update", updates.samples);
     record.emplace_back("staleness", updates.staleness);
+    record.emplace_back("memory_by", memory_by(*planned));
     record.emplace_back("predicted", figures_record(planned->plan.predicted, platform));
     record.emplace_back("evaluated", figures_record(evaluated, platform));
     record.emplace_back("details", planned->details);

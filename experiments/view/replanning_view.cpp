@@ -1,5 +1,6 @@
 #include "experiments/view/replanning_view.hpp"
 
+#include "experiments/run/stage_numbers.hpp"
 #include "experiments/run/stall.hpp"
 #include "experiments/view/moved_layers.hpp"
 #include "experiments/view/table.hpp"
@@ -95,7 +96,7 @@ Detail::List migration_list(const std::vector<Moved>& moved, const Report& repor
     Detail::List layers;
     for (LayerId layer : move.layers) layers.emplace_back(graph.layers[layer].name);
     const Migration& migration = *move.migration;
-    list.emplace_back(Detail::Record{{"stage", std::int64_t{migration.stage.value()}},
+    list.emplace_back(Detail::Record{{"stage", std::int64_t{stage_in_plan(report, migration.stage).value()}},
                                      {"layers", std::move(layers)},
                                      {"from", platform.place_name(migration.from)},
                                      {"to", platform.place_name(migration.to)},
@@ -220,11 +221,12 @@ std::string stall_line(const Report& report) {
 
 /// Whether the changes were worth what they cost.
 std::string verdict_line(const Simulation& simulation) {
-  if (!simulation.kept_end) return "";
+  if (!simulation.kept) return "";
+  const auto& [end, problem] = *simulation.kept;
   const std::optional<Seconds> stall = stall_of_all(simulation.report);
-  return fmt::format("kept {}, re-planned {}{}\n", format_human_seconds(*simulation.kept_end),
-                     format_human_seconds(simulation.report.end),
-                     stall ? ", the changes cost " + format_human_seconds(*stall) : "");
+  return fmt::format(
+      "kept {}, re-planned {}{}\n", end ? format_human_seconds(*end) : "without an end (" + problem + ")",
+      format_human_seconds(simulation.report.end), stall ? ", the changes cost " + format_human_seconds(*stall) : "");
 }
 
 }  // namespace
@@ -242,9 +244,10 @@ Detail::Record replanning_record(const Simulation& simulation, const LayerGraph&
   if (!report.course.migrations.empty()) {
     record.emplace_back("migrations", migration_list(moved, report, models, platform));
   }
-  if (simulation.kept_end) {
+  if (simulation.kept) {
+    const std::optional<Seconds>& end = simulation.kept->end;
     const std::optional<Seconds> stall = stall_of_all(report);
-    record.emplace_back("verdict", Detail::Record{{"kept_s", simulation.kept_end->value()},
+    record.emplace_back("verdict", Detail::Record{{"kept_s", end ? Detail(end->value()) : Detail()},
                                                   {"replanned_s", report.end.value()},
                                                   {"changes_s", stall ? Detail(stall->value()) : Detail()}});
   }

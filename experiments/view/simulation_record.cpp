@@ -104,7 +104,7 @@ Detail bottleneck_record(const Report& report, const Platform& platform) {
   if (!report.bottleneck) return {};
   const Bottleneck& bottleneck = *report.bottleneck;
   Detail::Record shares;
-  for (const Bottleneck& share : time_shares(report)) {
+  for (const Bottleneck& share : bottleneck_shares(report)) {
     shares.emplace_back(bottleneck_kind(share, platform), share.share);
   }
   return Detail::Record{{"kind", bottleneck_kind(bottleneck, platform)},

@@ -2,6 +2,7 @@
 
 #include "experiments/view/text_width.hpp"
 #include "experiments/view/timeline_picture.hpp"
+#include "experiments/view/xml_text.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 
@@ -61,19 +62,6 @@ text{font:12px system-ui,sans-serif;fill:#1b1f24}.d{text-anchor:end}.l{text-anch
 )";
 
 const char* style_class(OpKind kind) { return std::ranges::find(kStyleClasses, kind, &StyleClass::kind)->name; }
-
-std::string xml(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '&': result += "&amp;"; break;
-      default: result += c;
-    }
-  }
-  return result;
-}
 
 /// A step of 1, 2 or 5 times a power of ten, so that about eight fit.
 Seconds tick_of(Seconds span) {
@@ -174,8 +162,8 @@ class SvgTimeline {
     const std::string more = alike == 0 ? "" : " +" + std::to_string(alike);
     append(R"(<text class="d" x="{}" y="{}">{}{}</text><rect class="row" x="{}" y="{}" width="{}" height="{}"/>)",
            kLeft - 8, y + kRow * 0.7,
-           width_of(name + more) > kNameColumns ? "<title>" + xml(name + more) + "</title>" : "",
-           xml(shortened(name, kNameColumns - more.size()) + more), kLeft, y, kRight - kLeft, kRow);
+           width_of(name + more) > kNameColumns ? "<title>" + xml_text(name + more) + "</title>" : "",
+           xml_text(shortened(name, kNameColumns - more.size()) + more), kLeft, y, kRight - kLeft, kRow);
   }
 
   void write_operations(const RowEntries& entries, double y) {

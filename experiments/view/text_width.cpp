@@ -120,4 +120,15 @@ Screen::~Screen() { screen = before_; }
 
 std::optional<std::size_t> screen_columns() { return screen; }
 
+std::string wrapped_lines(std::string_view text) {
+  constexpr std::size_t kColumns = 100;  // as the table of a comparison has at most
+  std::string lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines += wrapped(text.substr(begin, end - begin), std::min(kColumns, screen_columns().value_or(kColumns)));
+    begin = end + 1;
+  }
+  return lines;
+}
+
 }  // namespace stagecraft

@@ -15,6 +15,9 @@ namespace stagecraft {
 /// **Requires** `columns` > 0.
 [[nodiscard]] std::string wrapped(std::string_view text, std::size_t columns);
 
+/// Each line of the text in lines of at most 100 columns, or as many as the screen has, if there is one.
+[[nodiscard]] std::string wrapped_lines(std::string_view text);
+
 /// The last characters of the text after `…` if it is wider than `columns`, otherwise the text. The ends of names, not
 /// their beginnings, tell devices apart.
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t columns);

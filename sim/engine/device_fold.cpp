@@ -146,6 +146,8 @@ void DeviceFold::abandon() {
   for (DeviceState& device : devices_) {
     device.in_flight = 0;
     device.past.clear();
+    device.has_backward = false;
+    device.unsettled_idle = Seconds(0);
   }
 }
 

@@ -1,8 +1,10 @@
 #include "sim/base/error.hpp"
 #include "sim/engine/summary.hpp"
+#include "sim/model/time_shares.hpp"
 
 #include <algorithm>
 #include <set>
+#include <vector>
 
 namespace stagecraft {
 
@@ -109,30 +111,15 @@ void Summary::add_ratios(Report& report, Seconds window) const {
 void Summary::add_bottleneck(Report& report, Seconds window) const {
   const auto busiest = std::ranges::max_element(report.devices, {}, &DeviceReport::busy);
   if (busiest == report.devices.end() || window <= Seconds(0)) return;
-  using Kind = Bottleneck::Kind;
-  Bottleneck bottleneck;
-  bottleneck.device = busiest->device;
   const auto time_of = [&](StageId stage) { return devices_.time_of(stage, sums_); };
   const auto longest = std::ranges::max_element(busiest->stages, {}, time_of);
-  if (longest != busiest->stages.end()) bottleneck.stage = *longest;
-  const auto take = [&](Kind kind, double share) {
-    if (share <= bottleneck.share) return;
-    bottleneck.kind = kind;
-    bottleneck.share = share;
-  };
-  const TimeSplit& time = busiest->time;
-  take(Kind::Stage, busiest->busy / window);
-  take(Kind::Ramps, time.ramps / window);
-  take(Kind::Waits, (time.idle - time.ramps) / window);
-  take(Kind::Transfers, time.exposed_communication / window);
-  take(Kind::AllReduce, time.all_reduce / window);
-  take(Kind::AllReduceWait, time.collective_wait / window);
+  const std::vector<Bottleneck> shares = time_shares(*busiest, longest == busiest->stages.end() ? StageId() : *longest);
+  if (!shares.empty()) report.bottleneck = shares.front();
   const auto link = std::ranges::max_element(report.links, {}, &LinkReport::utilisation);
-  if (link != report.links.end() && link->utilisation > bottleneck.share) {
-    bottleneck.link = link->link;
-    take(Kind::Link, link->utilisation);
-  }
-  report.bottleneck = bottleneck;
+  if (!report.bottleneck || link == report.links.end() || link->utilisation <= report.bottleneck->share) return;
+  report.bottleneck->kind = Bottleneck::Kind::Link;
+  report.bottleneck->link = link->link;
+  report.bottleneck->share = link->utilisation;
 }
 
 void Summary::add_memory(Report& report) const {

@@ -30,12 +30,12 @@ const fs::path& repository() {
   return path;
 }
 
-/// Every page but the reports of studies, which are compared as a whole, and the change log.
+/// Every page but the change log.
 std::vector<fs::path> pages() {
   std::vector<fs::path> result = {"README.md", "CONTRIBUTING.md", "platforms/README.md", "traces/README.md"};
   for (const auto& entry : fs::recursive_directory_iterator(repository() / "docs")) {
     const fs::path page = fs::relative(entry.path(), repository());
-    if (page.extension() == ".md" && page.parent_path() != "docs/studies") result.push_back(page);
+    if (page.extension() == ".md") result.push_back(page);
   }
   std::ranges::sort(result);
   return result;

@@ -1,5 +1,5 @@
 # Runs a shipped study and compares its report with, or with the environment variable STAGECRAFT_UPDATE replaces,
-# docs/studies/NAME.md.
+# docs/studies/NAME.csv and docs/studies/NAME.svg.
 #   cmake -D PROGRAM=… -D STUDY=….yaml -D ROOT=… -D FOLDER=… -P study.cmake
 get_filename_component(name "${STUDY}" NAME_WE)
 file(REMOVE_RECURSE "${FOLDER}")
@@ -13,13 +13,16 @@ function(stagecraft output)
   set(${output} "${text}" PARENT_SCOPE)
 endfunction()
 stagecraft(ignored run "${STUDY}" --out "${FOLDER}")
-set(page "${ROOT}/docs/studies/${name}.md")
-if("$ENV{STAGECRAFT_UPDATE}")
-  stagecraft(ignored report "${FOLDER}" -o "${page}")
-else()
-  stagecraft(ignored report "${FOLDER}" -o "${FOLDER}/${name}.md")
-  execute_process(COMMAND diff -u "${page}" "${FOLDER}/${name}.md" RESULT_VARIABLE differs OUTPUT_VARIABLE difference)
+foreach(kind csv svg)
+  set(kept "${ROOT}/docs/studies/${name}.${kind}")
+  if("$ENV{STAGECRAFT_UPDATE}")
+    stagecraft(ignored report "${FOLDER}" -o "${kept}")
+    continue()
+  endif()
+  stagecraft(ignored report "${FOLDER}" -o "${FOLDER}/${name}.${kind}")
+  execute_process(COMMAND diff -u "${kept}" "${FOLDER}/${name}.${kind}" RESULT_VARIABLE differs
+                  OUTPUT_VARIABLE difference)
   if(differs)
     message(FATAL_ERROR "${difference}\nIf this is meant: ./check --update, and say why in CHANGELOG.md.")
   endif()
-endif()
+endforeach()

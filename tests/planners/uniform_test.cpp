@@ -5,6 +5,7 @@
 #include "sim/model/replicas.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/planners/saving_fixtures.hpp"
+#include "tests/random_cases.hpp"
 
 #include <doctest/doctest.h>
 
@@ -193,8 +194,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("uniform: under interleaved-1f1b the claim counts transfers and updates, 100 random chains, short and long") {
-  for (unsigned seed = 1; seed <= 100; ++seed) {
+TEST_CASE("uniform: under interleaved-1f1b the claim counts transfers and updates, random chains, short and long") {
+  for (unsigned seed = 1; seed <= testing::random_cases(200U); ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
     const std::size_t devices = 2 + random() % 4;

@@ -82,7 +82,10 @@ class Staircases {
 
   /// **Requires** a choice that is not covered, and lacks no less now than those before it.
   void add(const PartialSavings& partial) {
-    if (is_settled(partial)) return settled_.add(partial);
+    if (is_settled(partial)) {
+      settled_.add(partial);
+      return;
+    }
     const auto at = std::ranges::lower_bound(values_, partial.lacking_behind(most_));
     for (auto run = static_cast<std::size_t>(at - values_.begin()) + 1; run < runs_.size(); run += run & (~run + 1)) {
       if (!runs_[run].covers(partial)) runs_[run].add(partial);

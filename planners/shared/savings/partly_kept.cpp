@@ -22,11 +22,12 @@ struct KeptSegment {
 /// Those that save most time for a byte first; of equal ones the first comes first.
 std::vector<KeptSegment> segments_by_worth(const SavingStage& stage, const StageSaving& saving) {
   std::vector<KeptSegment> segments;
-  const std::vector<SavedPart> parts = parts_of(stage, saving.actions);
-  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    const Bytes more = part->unit.stash - part->unit.checkpoint;
-    if (part->action != UnitAction::Recompute || more <= Bytes(0)) continue;
-    segments.push_back({part->begin, part->end, more, part->unit.forward});
+  std::vector<SavedPart> parts = parts_of(stage, saving.actions);
+  std::ranges::reverse(parts);
+  for (const SavedPart& part : parts) {
+    const Bytes more = part.unit.stash - part.unit.checkpoint;
+    if (part.action != UnitAction::Recompute || more <= Bytes(0)) continue;
+    segments.push_back({part.begin, part.end, more, part.unit.forward});
   }
   std::ranges::stable_sort(segments, std::greater<>(), &KeptSegment::worth);
   return segments;

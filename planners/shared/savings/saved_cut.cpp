@@ -262,7 +262,12 @@ class SavedCut {
 
 std::optional<Planned> with_savings(const PlanRequest& request, Planned planned) {
   const ScheduleProgram program = require_schedule(request.graph, request.platform, planned.plan);
-  return SavedCut(request, std::move(planned), program).fitted();
+  std::optional<Planned> saved = SavedCut(request, std::move(planned), program).fitted();
+  if (saved) {
+    saved->saved_by_policy =
+        std::ranges::any_of(saved->plan.stages, [](const Stage& stage) { return !stage.memory.empty(); });
+  }
+  return saved;
 }
 
 std::optional<Figures> estimated_savings(const PlanRequest& request, const Planned& planned) {

@@ -14,7 +14,8 @@ namespace stagecraft {
 /// to what the stages keep. Then `fit_to_ledger` makes the plan fit by the memory ledger.
 ///
 /// `predicted` is the claim of the shared cost model, or the time of the slowest stage with its copies if that is
-/// longer. Details and notes of `planned` are kept; details get `ledger_rounds`.
+/// longer. Details and notes of `planned` are kept; details get `ledger_rounds`. `saved_by_policy` says whether there
+/// are actions.
 /// **Requires** a plan without memory actions. **Throws** InputError if the schedule refuses the plan.
 /// **Cost** as `exact_savings` for each stage and `fit_to_ledger`.
 [[nodiscard]] std::optional<Planned> with_savings(const PlanRequest& request, Planned planned);

@@ -78,10 +78,11 @@ void for_divisions(const SavingStage& stage, const std::function<bool(UnitRuns)>
   if (!stage.segments) return;
   double stash = 0.0;
   for (const SavingUnit& unit : stage.units) stash += static_cast<double>(unit.stash.value());
-  const std::vector<std::size_t> counts = counts_below(stage.units.size());
+  std::vector<std::size_t> counts = counts_below(stage.units.size());
+  std::ranges::reverse(counts);
   std::size_t before = stage.units.size();
-  for (auto count = counts.rbegin(); count != counts.rend(); ++count) {
-    UnitRuns runs = runs_of(stage, stash / static_cast<double>(*count));
+  for (std::size_t count : counts) {
+    UnitRuns runs = runs_of(stage, stash / static_cast<double>(count));
     if (std::exchange(before, runs.units.size()) == runs.units.size()) continue;
     if (is_enough(std::move(runs))) return;
   }

@@ -173,7 +173,7 @@ PlanResult plan_side_by_side(const PlannerInfo& planner, const PlanRequest& requ
   planned->plan = on_all_parts(std::move(planned->plan), part.devices.size(), count);
   planned->plan.predicted = {};
   require_connected(planner, request, planned->plan);
-  result = judged(request, *std::move(planned));
+  result = judged(request, std::move(*planned));
   planned = std::get_if<Planned>(&result);
   if (planned == nullptr) return result;
   planned->plan.predicted.iteration_time = evaluated_claim(request, planned->plan).iteration_time;

@@ -94,7 +94,8 @@ Times times_of_columns(const Plan& plan, const Times& times) {
     if (!is_alike || stage.pipeline != 0) return {};
     for (std::size_t i = 0; i < longest.size(); ++i) longest[i] = std::max(longest[i], times[s][i]);
   }
-  return Times(times.size(), longest);
+  Times columns(times.size(), longest);
+  return columns;
 }
 
 /// The plan with shares for replicas and for pipelines that take so long.

@@ -76,6 +76,8 @@ TEST_CASE("simulate --replan: with notice a device is left by a switch, and noth
       CHECK(stall > 0.150);
       CHECK(stall < 0.5);
       CHECK(end_of(told) == doctest::Approx(free + stall).epsilon(1e-4));
+      CHECK(told["verdict"]["kept_s"].is_null());  // the plan at the start would wait for gpu2 for ever
+      CHECK(told["verdict"]["replanned_s"].get<double>() == doctest::Approx(end_of(told)));
     }
   }
 }

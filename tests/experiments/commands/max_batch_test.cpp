@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -89,6 +90,34 @@ TEST_CASE("max-batch: the plan that it writes is the one that check and simulate
   CHECK(read(toy.plan).find("microbatch_size: 38") != std::string::npos);
   CHECK(toy.on("check").code == 0);
   CHECK(toy.on("simulate").code == 0);
+}
+
+TEST_CASE("max-batch --curve: each point is what plan and simulate say of that size") {
+  const Toy toy;
+  for (const char* engine : {"evaluate", "replay"}) {
+    CAPTURE(engine);
+    std::vector<std::string> asked = with(kGpipe, {"--curve", "--json"});
+    if (engine == std::string("replay")) asked.emplace_back("--simulate");
+    const Json answer = Json::parse(toy.on("max-batch", asked).out);
+    CHECK(answer["engine"] == engine);
+    const Json& row = answer["rows"][0];
+    CHECK(row["largest"]["microbatch_size"] == 38);
+    CHECK(row["points"].back() == row["largest"]);
+    double most = 0.0;
+    for (const Json& point : row["points"]) {
+      const std::string size = std::to_string(point["microbatch_size"].get<int>());
+      CAPTURE(size);
+      const std::vector<std::string> plan{"--planner",         "gpipe", "--set", "replicas=1", "--microbatches", "8",
+                                          "--microbatch-size", size,    "-o",    toy.plan};
+      REQUIRE(toy.on("plan", plan).code == 0);
+      const Json run = Json::parse(toy.on("simulate", {"--engine", engine, "--json"}).out);
+      CHECK(run["throughput_samples_per_s"] == point["throughput_samples_per_s"]);
+      most = std::max(most, point["throughput_samples_per_s"].get<double>());
+    }
+    CHECK(row["fastest"]["throughput_samples_per_s"] == most);
+  }
+  const Ran ran = toy.on("max-batch", with(kGpipe, {"--curve"}));
+  CHECK(ran.out.find("\ngpipe: fastest at ") != std::string::npos);
 }
 
 TEST_CASE("max-batch: an interrupt ends it") {

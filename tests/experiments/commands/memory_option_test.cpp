@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -87,6 +89,76 @@ TEST_CASE("--memory: the rows of a comparison, the largest microbatch, and what 
   const auto least = refused["smallest_memory_bytes"].get<double>();
   CHECK(least > 200e6);  // 10 MB in each of 8 microbatches, and 200 MB that are made again
   CHECK(least < 1600e6);
+}
+
+TEST_CASE("--memory: an answer says whether the planner or the common memory policy chose what a plan saves") {
+  const Heavy heavy;
+  const auto by = [&](const std::string& policy, const std::string& set) {
+    const Ran ran = heavy.on("compare", {"--planners", "gpipe,pipedream-sync,vpipe,dawnpiper", "--schedule", "gpipe",
+                                         "--microbatches", "8", "--memory", policy, "--set", set, "--json"});
+    const Json answer = Json::parse(ran.out);
+    std::map<std::string, Json> chosen;
+    for (const Json& row : answer["models"][0]["rows"]) {
+      if (row["outcome"] == "planned") chosen[row["planner"]] = row["memory_by"];
+    }
+    return chosen;
+  };
+  std::map<std::string, Json> saved = by("cheapest", "replicas=1");
+  CHECK(saved["gpipe"] == "policy");
+  CHECK(saved["pipedream-sync"] == "policy");
+  CHECK(saved["vpipe"] == "planner");
+  CHECK(saved["dawnpiper"] == "planner");
+  CHECK(by("cheapest", "gpipe.recompute=stage")["gpipe"] == "planner");
+  CHECK(by("keep", "replicas=1").empty());  // no plan of one stage on each device fits as it is
+  const Json plan = Json::parse(heavy.planned("cheapest").out);
+  CHECK(plan["memory_by"] == "policy");
+  CHECK(heavy.planned("cheapest").err.find("as the common memory policy chose") != std::string::npos);
+}
+
+TEST_CASE("compare: only what the common memory policy chose is marked, and a line says so") {
+  const Heavy heavy;
+  const auto text = [&](const std::string& planners) {
+    return heavy
+        .on("compare", {"--planners", planners, "--microbatches", "8", "--set", "replicas=1", "--schedule", "gpipe"})
+        .out;
+  };
+  CHECK(text("gpipe").find("2r ^ ") != std::string::npos);
+  CHECK(text("gpipe").find("\n^ ") != std::string::npos);
+  CHECK(text("vpipe,dawnpiper").find("2r") != std::string::npos);
+  CHECK(text("vpipe,dawnpiper").find('^') == std::string::npos);
+}
+
+TEST_CASE("max-batch: beside a row that the common memory policy saves stands the planner as published") {
+  const Heavy heavy;
+  const auto rows = [&](const std::string& policy, const std::vector<std::string>& more) {
+    std::vector<std::string> options{"--planners", "gpipe,vpipe,dawnpiper", "--schedule", "gpipe",    "--set",
+                                     "replicas=1", "--microbatches",        "8",          "--memory", policy,
+                                     "--json"};
+    options.insert(options.end(), more.begin(), more.end());
+    return Json::parse(heavy.on("max-batch", options).out)["rows"];
+  };
+  const Json both = rows("cheapest", {"--curve"});
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const Json& row : both) names.emplace_back(row["planner"], row["memory"]);
+  CHECK(names == std::vector<std::pair<std::string, std::string>>{
+                     {"gpipe", "cheapest"}, {"gpipe", "keep"}, {"vpipe", "cheapest"}, {"dawnpiper", "cheapest"}});
+  for (const Json& row : both) {
+    CAPTURE(row["planner"].get<std::string>());
+    for (const Json& point : row["points"]) {
+      const bool saves = point["recomputed_layers"].get<int>() + point["swapped_layers"].get<int>() > 0;
+      CHECK(point["memory_by"].is_null() == !saves);
+      if (row["memory"] == "keep") CHECK_FALSE(saves);
+      if (saves) CHECK(point["memory_by"] == (row["planner"] == "gpipe" ? "policy" : "planner"));
+    }
+  }
+  CHECK(both[0]["largest"]["memory_by"] == "policy");
+  CHECK(both[2]["largest"]["memory_by"] == "planner");
+  CHECK(both[0]["largest"]["microbatch_size"].get<int>() > both[1]["largest"]["microbatch_size"].get<int>());
+  const Json kept = rows("keep", {});
+  CHECK(kept.size() == 3);
+  CHECK(kept[0]["largest"] == both[1]["largest"]);
+  const Ran text = heavy.on("max-batch", {"--planners", "gpipe", "--microbatches", "8"});
+  CHECK(text.out.find("\ngpipe (keep)  ") != std::string::npos);
 }
 
 TEST_CASE("--despite-memory: the plan that does not fit is written, and says so") {

@@ -60,6 +60,7 @@ TEST_CASE("simulate --replan vpipe: a straggler loses one layer, and the period 
     CHECK(told["verdict"]["replanned_s"] < told["verdict"]["kept_s"]);
     CHECK_FALSE(unchanged.contains("verdict"));
     CHECK(change["stages"][0]["devices"] == Json::array({"a"}));
+    for (int stage = 0; stage < 4; ++stage) CHECK(told["devices"][stage]["stages"] == Json::array({stage}));
     CHECK(told["replans"].size() == 1);
     CHECK(told["replans"][0]["microbatch"] == change["changes_at"]);
     // One layer with its optimizer state: three times 4 MB.

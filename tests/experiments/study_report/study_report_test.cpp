@@ -2,7 +2,9 @@
 #include "experiments/study_report/study_report.hpp"
 
 #include "experiments/study/shard.hpp"
+#include "experiments/study_report/csv_text.hpp"
 #include "experiments/study_report/planning_times.hpp"
+#include "experiments/study_report/study_picture.hpp"
 #include "sim/io/json.hpp"
 #include "tests/experiments/commands/command.hpp"
 #include "tests/experiments/study/study_results.hpp"
@@ -173,10 +175,38 @@ TEST_CASE("study report: the data has every figure unrounded") {
   CHECK(json["overall"][1]["groups_won"] == 1);
   CHECK(json["reasons"][1]["message"] == "<script>\n");
   const std::string csv = study_csv(summary);
-  CHECK(csv.starts_with("study,model,microbatch_size,name,planner,label,choices,cells,ok,infeasible,"));
-  CHECK(csv.find("\n\"two, \"\"sizes\"\"\",toy,4,pipedream,pipedream,,{},1,1,0,") != std::string::npos);
-  CHECK(csv.find(",true,1.543125,,,1,1234.5,,0.002,,,0.25,-0.05,3221225472,,,,1f1b,2-1,\n") != std::string::npos);
+  // Without the columns that have nothing: label, interval, timeout, invalid, …
+  CHECK(csv.starts_with("study,model,microbatch_size,name,planner,choices,cells,ok,infeasible,out_of_memory,crashed,"));
+  CHECK(csv.find("\n\"two, \"\"sizes\"\"\",toy,4,pipedream,pipedream,{},1,1,0,0,0,0,") != std::string::npos);
+  CHECK(csv.find(",true,1.54313,1,1234.5,,0.002,0.25,-0.05,3221225472,,,,1f1b,2-1\n") != std::string::npos);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 7);
+}
+
+TEST_CASE("study report: as CSV the tables of the study, a line for each place") {
+  StudyMaker maker = example();
+  TableChoice first{.title = "fast, \"faster\"", .rows = {"microbatch_size"}, .columns = {"planner"}};
+  first.value = "throughput_samples_per_s";
+  TableChoice second{.title = "ends", .rows = {"model"}, .columns = {"planner"}, .value = "outcome"};
+  maker.results.manifest.tables = {first, second};
+  CHECK(study_csv(summarise_study(maker.results)) ==
+        R"(study,table,microbatch_size,planner,model,value,used,cells,ok,infeasible,out_of_memory,crashed,not_run
+"two, ""sizes""","fast, ""faster""",4,uniform,,800.0,1,1,1,0,0,0,0
+"two, ""sizes""","fast, ""faster""",4,pipedream,,1234.5,1,1,1,0,0,0,0
+"two, ""sizes""","fast, ""faster""",8,uniform,,,0,1,0,0,1,0,0
+"two, ""sizes""","fast, ""faster""",8,pipedream,,,0,1,0,1,0,0,0
+"two, ""sizes""","fast, ""faster""",16,uniform,,,0,1,0,0,0,1,0
+"two, ""sizes""","fast, ""faster""",16,pipedream,,,0,1,0,0,0,0,1
+"two, ""sizes""",ends,,uniform,toy,,0,3,1,0,1,1,0
+"two, ""sizes""",ends,,pipedream,toy,,0,3,1,1,0,0,1
+)");
+}
+
+TEST_CASE("study report: figures in a CSV file have six significant digits, also inside lists") {
+  CHECK(rounded(Detail(1234.56789)) == Detail(1234.57));
+  CHECK(rounded(Detail(-2.2e-16)) == Detail(0.0));
+  CHECK(rounded(Detail(std::int64_t{123456789})) == Detail(std::int64_t{123456789}));
+  CHECK(rounded(Detail(Detail::List{Detail(1.0 / 3.0), Detail("a")})) ==
+        Detail(Detail::List{Detail(0.333333), Detail("a")}));
 }
 
 TEST_CASE("study report: no cells, no rows, no baseline") {
@@ -223,6 +253,11 @@ TEST_CASE("report: prints, writes each form by the end of the name, and tells pr
   CHECK(read(folder.file("r.txt")) == plain.out);
   CHECK(run({"report", folder.path.string(), "-o", folder.file("r.csv"), "--json"}).code == 0);
   CHECK(read(folder.file("r.csv")) == study_csv(summary));
+  CHECK(run({"report", folder.path.string(), "-o", folder.file("r.svg")}).code == 0);
+  CHECK(read(folder.file("r.svg")) == study_picture(summary));
+  for (const char* name : {"r.md", "r.html", "r.txt", "r.csv", "r.svg"}) {  // written again
+    CHECK(run({"report", folder.path.string(), "-o", folder.file(name)}).code == 0);
+  }
 }
 
 TEST_CASE("report --json: how long each planner planned, unless timings are left out") {
@@ -298,7 +333,7 @@ TEST_CASE("report: refuses other endings and the files of the results; tells of 
   const Folder folder;
   const Ran pdf = run({"report", folder.path.string(), "-o", folder.file("r.pdf")});
   CHECK(pdf.code == 2);
-  CHECK(pdf.err.find("ends in .txt, .md, .html or .csv") != std::string::npos);
+  CHECK(pdf.err.find("ends in .txt, .md, .html, .csv or .svg") != std::string::npos);
   std::ofstream(folder.file("results.csv")) << "precious";
   CHECK(run({"report", folder.path.string(), "-o", folder.file("results.csv")}).code == 2);
   CHECK(read(folder.file("results.csv")) == "precious");

@@ -63,7 +63,7 @@ TEST_CASE("simulation record: windows, re-plans and migrations are there once a 
                                                                        {"moved_bytes", 10},
                                                                        {"expected_stall_s", 4.0},
                                                                        {"stall_s", 3.0}}}));
-  CHECK(*find(record, "migrations") == Detail(Detail::List{Detail::Record{{"stage", 3},
+  CHECK(*find(record, "migrations") == Detail(Detail::List{Detail::Record{{"stage", 1},
                                                                           {"layers", Detail::List{Detail("b")}},
                                                                           {"from", platform.devices[DeviceId(0)].name},
                                                                           {"to", platform.devices[DeviceId(1)].name},

@@ -14,8 +14,8 @@ import { TimeWindow } from "./window";
 const pathParts = 6;
 
 /** How stages of plans that came later are numbered. */
-const later = (run: Run): string =>
-  `This is the plan that the run began with. Stages of later plans are numbered on from ${run.stages.length}.`;
+const later =
+  "This is the plan that the run began with. Stages of later plans are numbered from 0, too.";
 
 /** That the page has only a part of the run, if so. */
 function part({ window }: Run): HTMLElement[] {
@@ -63,7 +63,7 @@ function show(run: Run, page: HTMLElement): Timeline | null {
     if (load) page.append(section("Load of links", load, element("p", { class: "help" }, ofWhat)));
   }
   page.append(
-    section(changes ? "Plan at the start" : "Plan", element("div", { class: "wide picture" }, picture), element("p", { class: "help" }, changes ? `${note} ${later(run)}` : note), ...platform(run)),
+    section(changes ? "Plan at the start" : "Plan", element("div", { class: "wide picture" }, picture), element("p", { class: "help" }, changes ? `${note} ${later}` : note), ...platform(run)),
     section("Claimed, evaluated, replayed", claims(run)),
     section("Devices", devices(run)),
   );
