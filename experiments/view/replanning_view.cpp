@@ -265,8 +265,12 @@ std::string replanning_text(const Simulation& simulation) {
   }
   const std::string& name = choices->planner->name;
   if (report.course.questions.empty()) {
-    return fmt::format("{} was never asked for another plan: the run has {}, and a window {}\n", name,
-                       counted(simulation.microbatches(), "microbatch"), choices->window);
+    const bool has_one_iteration = !report.period && simulation.choices.iterations == 1;
+    return fmt::format("{} was never asked for another plan: {}\n", name,
+                       has_one_iteration
+                           ? "a plan with a flush changes between iterations (--iterations)"
+                           : fmt::format("the run has {}, and a window {}",
+                                         counted(simulation.microbatches(), "microbatch"), choices->window));
   }
   return fmt::format("{} was asked for another plan {}, and the plan changed {}\n", name,
                      counted(report.course.questions.size(), "time"), counted(report.course.replans.size(), "time")) +

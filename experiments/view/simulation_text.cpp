@@ -43,12 +43,13 @@ std::string headline_text(const Simulation& simulation, const Plan& plan) {
          " samples/s, bubble ratio " + percent(report.bubble_ratio) + "\n";
 }
 
-/// The throughput of a whole run in which something changes, if its measured part has another one.
+/// The throughput of a whole run in which the plan changes, or in which something else does and the measured part has
+/// another one.
 std::string whole_run_text(const Report& report) {
   if (report.course.windows.empty() || report.throughput <= 0.0) return "";
   const std::vector<WindowReport>& windows = report.course.windows;
   const double whole = static_cast<double>(samples_of(windows)) / windows.back().at.value();
-  if (std::abs(whole / report.throughput - 1.0) <= kOtherThroughput) return "";
+  if (report.course.replans.empty() && std::abs(whole / report.throughput - 1.0) <= kOtherThroughput) return "";
   return "; the whole run has " + short_number(whole) + " samples/s";
 }
 
@@ -96,7 +97,7 @@ std::string comparison_text(const Simulation& simulation, const Plan& plan, cons
   const PlanLoad& load = simulation.load;
   if (load.least_period) {
     table.rows.push_back({"busiest device or link", time_or_dash(load.least_period), ""});
-  } else if (load.busiest) {
+  } else if (load.busiest && simulation.choices.network == NetworkModel::Analytic) {
     table.rows.push_back({"busiest device or channel", time_or_dash(load.busiest), ""});
   }
   std::string text = to_text(table) + bound_text(simulation, platform);

@@ -321,10 +321,15 @@ TEST_CASE("simulate --replan: the expected stall is that of the run where nothin
   CHECK(compared >= 12);
 }
 
-TEST_CASE("simulate --replan: a window that the run does not fill is told") {
+TEST_CASE("simulate --replan: a window that the run does not fill is told, and that one iteration has no change") {
   const Pipeline pipeline;
-  CHECK(pipeline.text("flushed.yaml", {"--replan", "vpipe"})
-            .find("was never asked for another plan: the run has 32 microbatches") != std::string::npos);
+  const auto answers = [&](const std::string& why, const std::vector<std::string>& options) {
+    const std::string text = pipeline.text("flushed.yaml", options);
+    return text.find("was never asked for another plan: " + why) != std::string::npos;
+  };
+  CHECK(answers("the run has 64 microbatches", {"--replan", "vpipe", "--iterations", "2"}));
+  CHECK(answers("a plan with a flush changes between iterations", {"--replan", "vpipe"}));
+  CHECK(answers("a plan with a flush changes between iterations", {"--replan", "vpipe,window=16"}));
 }
 
 // The program answers with cuts that suit a straggler b, if it is asked for another plan than the one that runs and
