@@ -98,6 +98,7 @@ const Verb check_verb{
     .name = "check",
     .summary = "check a plan: list every rule that it breaks, and whether it fits in memory",
     .configure = configure_check,
+    .examples = {"stagecraft check plan.yaml"},
 };
 
 }  // namespace stagecraft

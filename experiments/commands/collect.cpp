@@ -48,6 +48,7 @@ const Verb collect_verb{
     .name = "collect",
     .summary = "merge the shards of a study into results.csv, results.sqlite and timings.csv",
     .configure = configure_collect,
+    .examples = {"stagecraft collect results"},
 };
 
 }  // namespace stagecraft

@@ -1,5 +1,6 @@
 #include "experiments/commands/command_line.hpp"
 
+#include "experiments/commands/help_text.hpp"
 #include "experiments/commands/verb.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/build_facts.hpp"
@@ -40,14 +41,16 @@ void add_common_options(CLI::App& app, Program& program) {
 std::unique_ptr<Program> make_program() {
   auto program = std::make_unique<Program>();
   CLI::App& app = program->app;
-  app.set_version_flag("--version", std::string("stagecraft ") + program_version(), "print the version and exit");
+  app.set_version_flag("-V,--version", std::string("stagecraft ") + program_version(), "print the version and exit");
   app.set_help_flag("-h,--help", "print this help and exit");
+  lay_out_help(app);
   app.require_subcommand(0, 1);  // `answer` refuses a missing command, with a better message than the parser's
   add_common_options(app, *program);
   for (const Verb* verb : all_verbs()) {
     CLI::App* command = app.add_subcommand(verb->name, verb->summary);
     program->actions[command] = verb->configure(*command);
     add_common_options(*command, *program);
+    add_examples(*command, verb->examples);
   }
   return program;
 }
@@ -55,12 +58,6 @@ std::unique_ptr<Program> make_program() {
 const CLI::App* chosen_verb(const CLI::App& app) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   return chosen.empty() ? nullptr : chosen.front();
-}
-
-std::vector<std::string> verb_names() {
-  std::vector<std::string> names;
-  for (const Verb* verb : all_verbs()) names.push_back(verb->name);
-  return names;
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -81,9 +78,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
     throw InputError("unknown option " + quote(name), {}, suggest_name(name, known));
   }
   if (verb == nullptr) {
-    const bool wants_help = argument == "help";
-    throw InputError("unknown command " + quote(argument), {},
-                     wants_help ? "see stagecraft --help" : suggest_name(argument, verb_names()));
+    throw InputError("unknown command " + quote(argument), {}, suggest_name(argument, verb_names()));
   }
   throw InputError("unexpected argument " + quote(argument), {}, "see stagecraft " + verb->get_name() + " --help");
 }
@@ -109,12 +104,6 @@ std::vector<std::string> option_names(const CLI::App& app) {
   throw InputError(error.what(), {}, "see " + help);
 }
 
-Answer help_answer(const std::string& key, std::string text) {
-  Detail::Record record{{key, text}};
-  if (!text.ends_with('\n')) text += '\n';
-  return {.text = std::move(text), .json = to_json(std::move(record))};
-}
-
 void parse(CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // the parser takes them last first
   app.parse(std::move(reversed));
@@ -126,9 +115,9 @@ Answer answer(Program& program, const std::vector<std::string>& arguments) {
     parse(app, arguments);
   } catch (const CLI::CallForHelp&) {
     const CLI::App* verb = chosen_verb(app);
-    return help_answer("help", verb == nullptr ? app.help() : verb->help("stagecraft"));
-  } catch (const CLI::CallForVersion& version) {
-    return help_answer("version", version.what());
+    return help_answer(verb == nullptr ? app : *verb);
+  } catch (const CLI::CallForVersion&) {
+    return version_answer();
   } catch (const CLI::ParseError& error) {
     refuse(app, error);
   }

@@ -1,7 +1,9 @@
 #include "experiments/commands/command_tree.hpp"
 
 #include "experiments/commands/catalogue.hpp"
+#include "experiments/commands/verbs.hpp"
 #include "experiments/run/inputs.hpp"
+#include "experiments/run/option_text.hpp"
 #include "planners/registry.hpp"
 #include "sim/io/json_schema.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -30,6 +32,12 @@ Words planner_names() {
   return names;
 }
 
+Words replan_names() {
+  Words names = planner_names();
+  names.insert(names.begin(), "none");
+  return names;
+}
+
 Words schedule_names() {
   Words names;
   for (const ScheduleFamily* schedule : all_families()) names.push_back(schedule->name);
@@ -39,6 +47,7 @@ Words schedule_names() {
 Words described_names() {
   Words names = names_of(shipped_files("traces"));
   for (const ShippedFile& file : shipped_files("platforms")) names.push_back(file.name);
+  for (const WorkloadInfo& device : known_devices()) names.push_back(device.name);
   return names;
 }
 
@@ -56,15 +65,22 @@ const std::vector<Values>& known_values() {
       {"model", "NAME", [] { return names_of(known_architectures()); }},
       {"model", "--granularity", [] { return Words{"operator", "layer", "residual", "block"}; }},
       {"export", "--to", [] { return Words{"perfetto", "chakra"}; }},
-      {"import", "FORMAT", [] { return Words{"pipedream", "vpipe"}; }},
+      {"import", "FORMAT", [] { return Words{"pipedream", "pipedream-plan", "vpipe"}; }},
+      {"import", "--device", [] { return names_of(known_devices()); }},
+      {"make-events", "KIND", [] { return Words{"stragglers", "memory", "failures", "bandwidth", "search"}; }},
+      {"make-events", "--of", [] { return Words{"devices", "nodes"}; }},
+      {"help", "COMMAND", verb_names},
       {"schema", "FORMAT", [] { return schema_names(); }},
       {"list", "KIND", [] { return catalogue_kinds(); }},
       {"completion", "SHELL", [] { return Words{"bash", "zsh", "fish"}; }},
       {"describe", "FILE", described_names},
       {"run", "STUDY", [] { return names_of(shipped_files("experiments/studies")); }},
+      {"run", "--executor", [] { return Words{"local", "slurm"}; }},
       {"", "--planner", planner_names},
       {"", "--planners", planner_names},
+      {"", "--replan", replan_names},
       {"", "--schedule", schedule_names},
+      {"", "--memory", memory_policies},
       {"", "--engine", [] { return Words{"replay", "evaluate"}; }},
       {"", "--network", [] { return Words{"platform", "analytic"}; }},
       {"", "--model", [] { return names_of(shipped_files("traces")); }},
@@ -91,6 +107,7 @@ ArgumentInfo argument_info(const CLI::Option& option, const std::string& verb) {
   info.takes_value = option.get_items_expected_max() > 0;
   info.required = option.get_required();
   if (info.takes_value) info.values = values_of(verb, info.names.front());
+  info.takes_list = info.names.front() == "--planners";
   return info;
 }
 

@@ -18,6 +18,7 @@ struct ArgumentInfo {
   bool takes_value = false;
   bool required = false;
   std::vector<std::string> values;  ///< the known values; empty: anything, such as a file
+  bool takes_list = false;          ///< several of them, with commas between
 };
 
 /// A verb with its arguments, the common options included.

@@ -148,6 +148,8 @@ class RowsAsTheyCome {
   [[nodiscard]] std::string text() const {
     return comparison_text(comparisons_, choice_) + (folder_ ? "plans are in " + folder_->path() + "\n" : "");
   }
+  /// Whether the plan of a row could not be kept.
+  [[nodiscard]] bool has_lost_plans() const { return has_lost_plans_; }
   [[nodiscard]] std::string json() const { return to_json(comparison_record(comparisons_)); }
 
  private:
@@ -157,11 +159,20 @@ class RowsAsTheyCome {
   std::optional<PlanFolder> folder_;
   ResultSoFar so_far_;
   std::vector<std::string> untold_;
+  bool has_lost_plans_ = false;
+
+  /// Keeps the plan of the row. If that is not possible, as on a full disk, the comparison goes on.
+  void keep(const Comparison& comparison, ComparisonRow& row) {
+    try {
+      row.file = folder_->keep(name_of(comparison), *row.planning, comparison.inputs.platform);
+    } catch (const InputError& error) {
+      settings_.say("error: the plan of " + row.planner->name + " is not kept: " + error.what());
+      has_lost_plans_ = true;
+    }
+  }
 
   void add(Comparison& comparison, ComparisonRow row) {
-    if (folder_ && row.plan() != nullptr) {
-      row.file = folder_->keep(name_of(comparison), *row.planning, comparison.inputs.platform);
-    }
+    if (folder_ && row.plan() != nullptr) keep(comparison, row);
     if (settings_.json) row.record = row_record(row, comparison.inputs, settings_.timings);
     untold_.push_back((comparisons_.size() > 1 ? name_of(comparison) + ", " : "") + row_line(row));
     comparison.add(std::move(row));
@@ -224,9 +235,10 @@ Answer answer_compare(const CompareOptions& options, const Settings& settings) {
   if (count_rows(comparisons, "refused") == comparisons.size() * choices.planners.size()) {
     refuse_all(comparisons);
   }
+  const ExitCode found = count_rows(comparisons, "ok") > 0 ? ExitCode::Done : ExitCode::No;
   return {.text = rows.text(),
           .json = settings.json ? rows.json() : "",
-          .code = count_rows(comparisons, "ok") > 0 ? ExitCode::Done : ExitCode::No};
+          .code = rows.has_lost_plans() ? ExitCode::Input : found};
 }
 
 VerbAction configure_compare(CLI::App& command) {
@@ -253,6 +265,8 @@ const Verb compare_verb{
     .name = "compare",
     .summary = "make plans with several planners, simulate each plan, and show the best first",
     .configure = configure_compare,
+    .examples = {"stagecraft compare --model vgg16 --platform dgx-1-v100",
+                 "stagecraft compare --model vgg16 --platform dgx-1-v100 --planners gpipe,spp --global-batch 256"},
 };
 
 }  // namespace stagecraft

@@ -28,6 +28,7 @@ const Verb completion_verb{
     .name = "completion",
     .summary = "print a script that makes a shell complete commands, options and names",
     .configure = configure_completion,
+    .examples = {"stagecraft completion bash"},
 };
 
 }  // namespace stagecraft

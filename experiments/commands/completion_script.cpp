@@ -45,7 +45,8 @@ std::string bash_values(const CommandTree& tree) {
     for (const ArgumentInfo& argument : verb.arguments) {
       if (argument.positional || argument.values.empty()) continue;
       for (const std::string& name : argument.names) {
-        text += "    '" + verb.name + " " + name + "') values=" + in_quotes(joined(argument.values)) + " ;;\n";
+        text += "    '" + verb.name + " " + name + "') values=" + in_quotes(joined(argument.values)) +
+                (argument.takes_list ? " list=1" : "") + " ;;\n";
       }
     }
   }
@@ -68,7 +69,10 @@ std::string options_with_value(const CommandTree& tree) {
 
 std::string zsh_argument(const ArgumentInfo& argument) {
   const std::string special = "[]:\\";
-  const std::string action = argument.values.empty() ? "_files" : "(" + joined(argument.values) + ")";
+  const std::string words = joined(argument.values);
+  const std::string action = words.empty()         ? "_files"
+                             : argument.takes_list ? "{_values -s , value " + words + "}"
+                                                   : "(" + words + ")";
   if (argument.positional) {
     return in_quotes(":" + escaped(argument.names.front(), special) + ":" + action);
   }
@@ -91,7 +95,10 @@ std::string fish_argument(const std::string& condition, const ArgumentInfo& argu
     }
   }
   if (argument.takes_value && !argument.positional) line += " -r";
-  if (!argument.values.empty()) line += " -a " + in_quotes(joined(argument.values));
+  if (!argument.values.empty()) {
+    const std::string words = joined(argument.values);
+    line += " -a " + in_quotes(argument.takes_list ? "(__stagecraft_list " + words + ")" : words);
+  }
   return line + " -d " + in_quotes(argument.description) + "\n";
 }
 
@@ -105,7 +112,7 @@ std::string bash_completion(const CommandTree& tree) {
       tree.program +
       "() {\n"
       "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
-      "  local verb='' words='' values='' i\n"
+      "  local verb='' words='' values='' list='' before='' i\n"
       "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
       "    [[ ${COMP_WORDS[i]} == -* ]] || { verb=${COMP_WORDS[i]}; break; }\n"
       "  done\n"
@@ -116,7 +123,9 @@ std::string bash_completion(const CommandTree& tree) {
       "    " +
       options_with_value(tree) +
       ")\n"
-      "      mapfile -t COMPREPLY < <(compgen -W \"$values\" -- \"$current\"; compgen -f -- \"$current\")\n"
+      "      [[ -z $list || $current != *,* ]] || before=${current%,*},\n"
+      "      mapfile -t COMPREPLY < <(compgen -P \"$before\" -W \"$values\" -- \"${current#\"$before\"}\"\n"
+      "        compgen -f -- \"$current\")\n"
       "      return ;;\n"
       "  esac\n"
       "  case \"$verb\" in\n"
@@ -155,6 +164,11 @@ std::string zsh_completion(const CommandTree& tree) {
 
 std::string fish_completion(const CommandTree& tree) {
   std::string text = "# fish completion; load it with: " + tree.program + " completion fish | source\n";
+  text +=
+      "function __stagecraft_list --description 'the words, after what is typed up to the last comma'\n"
+      "  set -l before (commandline -ct | string replace -r '^--[^=]*=' '' | string replace -r '[^,]*$' '')\n"
+      "  printf '%s\\n' \"$before\"$argv\n"
+      "end\n";
   for (const ArgumentInfo& argument : tree.arguments) text += fish_argument("__fish_use_subcommand", argument);
   for (const VerbInfo& verb : tree.verbs) {
     text +=

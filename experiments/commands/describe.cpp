@@ -17,10 +17,14 @@
 #include "sim/io/yaml_node.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/schedule/schedule_family.hpp"
+#include "sim/workload/catalogue.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -30,8 +34,9 @@ struct DescribeOptions {
   PlanInputOptions inputs;
 };
 
-/// The path of the file that `name` means: a path, or else the name of a shipped model or platform.
-std::string find_described(const std::string& name) {
+/// The path of the file that `name` means: a path, or else the name of a shipped model or platform. None for the name
+/// of a device or a network, of which there is no file.
+std::optional<std::string> find_described(const std::string& name) {
   std::error_code ignored;
   const bool is_there = std::filesystem::exists(name, ignored);
   if (is_there && !std::filesystem::is_directory(name, ignored)) return name;
@@ -43,10 +48,16 @@ std::string find_described(const std::string& name) {
     }
   }
   if (is_there) throw InputError("expected a file, found a directory", {name, 0, 0, ""});
+  const bool has_data = !known.empty();
+  if (find_device(name) || (has_data && find_architecture(name))) return std::nullopt;
+  for (const WorkloadInfo& device : known_devices()) known.push_back(device.name);
+  if (!has_data && !nearest_name(name, known)) known.clear();  // the hint is then that there are no shipped files
+  if (has_data) {
+    for (const WorkloadInfo& network : known_architectures()) known.push_back(network.name);
+  }
   std::string hint;
   if (const auto nearest = nearest_file(name)) hint = "did you mean " + quote(*nearest) + "?";
-  if (hint.empty() && !known.empty() && !nearest_name(name, known)) hint = suggest_network(name);
-  throw InputError("no file, no shipped model and no shipped platform is called " + quote(name), {},
+  throw InputError("no file and no shipped model, platform, device or network is called " + quote(name), {},
                    hint.empty() ? suggest_shipped(name, known) : hint);
 }
 
@@ -78,25 +89,34 @@ Description describe_plan_source(const FileText& source, const DescribeOptions& 
                        evaluate_traffic(input.graph, inputs.platform, *program));
 }
 
-/// Refuses options that apply to plans only when the file is none.
-void refuse_plan_options(const DescribeOptions& options, const std::string& format) {
+/// Refuses options that apply to plans only when the file is none but `is` something else.
+void refuse_plan_options(const DescribeOptions& options, const std::string& is) {
   const auto& [given, speeds, set] = options.inputs;
   if (!given.model && !given.platform && speeds.empty() && set.empty()) return;
   const std::string option = given.model      ? "--model"
                              : given.platform ? "--platform"
                              : set.empty()    ? "--speed"
                                               : "--set";
-  throw InputError(
-      "applies to plans only, but the schema of " + quote(options.file) + " is stagecraft/" + format + "/1",
-      {"", 0, 0, option});
+  throw InputError("applies to plans only, but " + quote(options.file) + " " + is, {"", 0, 0, option});
+}
+
+/// A device or a network that the program knows by name.
+Description describe_known(const DescribeOptions& options, const Settings& settings) {
+  const std::optional<DeviceDescription> device = find_device(options.file);
+  refuse_plan_options(options, device ? "is a device" : "is a network");
+  if (device) return describe_device(*device);
+  settings.say("note: " + suggest_network(options.file));
+  return describe_architecture(*find_architecture(options.file));
 }
 
 Description describe(const DescribeOptions& options, const Settings& settings) {
-  FileText source{find_described(options.file), {}};
+  const std::optional<std::string> path = find_described(options.file);
+  if (!path) return describe_known(options, settings);
+  FileText source{*path, {}};
   source.text = read_text_file(source.path);
   const std::string format = format_of(source);
   if (format == "plan") return describe_plan_source(source, options, settings);
-  refuse_plan_options(options, format);
+  refuse_plan_options(options, "has the schema stagecraft/" + format + "/1");
   if (format != "architecture") tell_remarks(file_remarks(source.text, source.path), settings);
   if (format == "model") return describe_model(parse_model(source.text, source.path));
   if (format == "platform") return describe_platform(build_platform(parse_platform(source.text, source.path)));
@@ -107,7 +127,8 @@ Description describe(const DescribeOptions& options, const Settings& settings) {
 VerbAction configure_describe(CLI::App& command) {
   auto options = std::make_shared<DescribeOptions>();
   add_required(command, "FILE", options->file,
-               "a file: model, platform, plan, architecture or device; or the name of a shipped model or platform");
+               "a file: model, platform, plan, architecture or device; or the name of a shipped model or platform, of "
+               "a device or a network");
   add_plan_input_options(command, options->inputs, "for a plan: ");
   return [options](const Settings& settings) {
     const Description description = describe(*options, settings);
@@ -121,6 +142,7 @@ const Verb describe_verb{
     .name = "describe",
     .summary = "explain a file: devices, links, routes; layers, totals, cuts; stages, memory, traffic",
     .configure = configure_describe,
+    .examples = {"stagecraft describe dgx-a100", "stagecraft describe A100-SXM4-80GB", "stagecraft describe plan.yaml"},
 };
 
 }  // namespace stagecraft

@@ -161,6 +161,7 @@ const Verb export_verb{
     .name = "export",
     .summary = "simulate a plan and write the run in the format of another tool",
     .configure = configure_export,
+    .examples = {"stagecraft export plan.yaml --to perfetto -o run.perfetto-trace"},
 };
 
 }  // namespace stagecraft

@@ -122,6 +122,7 @@ const Verb import_verb{
     .name = "import",
     .summary = "turn another tool's profile into a model file, or its plan into a plan file",
     .configure = configure_import,
+    .examples = {"stagecraft import pipedream graph.txt --microbatch-size 64 --device V100-SXM2-16GB -o model.yaml"},
 };
 
 }  // namespace stagecraft

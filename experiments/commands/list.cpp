@@ -42,6 +42,7 @@ const Verb list_verb{
     .name = "list",
     .summary = "list what can be chosen: names, summaries, options with defaults and bounds, sources",
     .configure = configure_list,
+    .examples = {"stagecraft list planners", "stagecraft list models"},
 };
 
 }  // namespace stagecraft

@@ -245,6 +245,7 @@ const Verb make_events_verb{
     .name = "make-events",
     .summary = "make an events file: stragglers, memory pressure, failures, a bandwidth trace, an architecture search",
     .configure = configure_make_events,
+    .examples = {"stagecraft make-events failures --platform dgx-1-v100 --until 60s --every 20s -o events.yaml"},
 };
 
 }  // namespace stagecraft

@@ -20,6 +20,7 @@ const Verb man_verb{
     .name = "man",
     .summary = "print the manual page",
     .configure = configure_man,
+    .examples = {"stagecraft man"},
 };
 
 }  // namespace stagecraft

@@ -116,6 +116,7 @@ const Verb max_batch_verb{
     .name = "max-batch",
     .summary = "find the largest microbatch size with which a planner finds a plan that fits in memory",
     .configure = configure_max_batch,
+    .examples = {"stagecraft max-batch --model bert-large --platform dgx-a100 --planner gpipe"},
 };
 
 }  // namespace stagecraft

@@ -142,6 +142,7 @@ const Verb model_verb{
     .name = "model",
     .summary = "compute a model file from a network and a description of a device",
     .configure = configure_model,
+    .examples = {"stagecraft model resnet50 --device A100-SXM4-80GB --microbatch-size 32 -o resnet50.yaml"},
 };
 
 }  // namespace stagecraft

@@ -151,6 +151,7 @@ const Verb report_verb{
     .name = "report",
     .summary = "print tables of a study's results: speed-ups, the best of each group, failed cells",
     .configure = configure_report,
+    .examples = {"stagecraft report results", "stagecraft report results -o report.html"},
 };
 
 }  // namespace stagecraft

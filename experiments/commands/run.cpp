@@ -199,6 +199,8 @@ const Verb run_verb{
     .name = "run",
     .summary = "run a parameter study: every combination that its file describes",
     .configure = configure_run,
+    .examples = {"stagecraft run quickstart --dry-run",
+                 "stagecraft run quickstart --filter model=bert-large --out results"},
 };
 
 }  // namespace stagecraft

@@ -24,6 +24,7 @@ const Verb schema_verb{
     .name = "schema",
     .summary = "print the JSON Schema of a file format",
     .configure = configure_schema,
+    .examples = {"stagecraft schema plan"},
 };
 
 }  // namespace stagecraft

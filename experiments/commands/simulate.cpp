@@ -184,6 +184,8 @@ const Verb simulate_verb{
     .name = "simulate",
     .summary = "simulate a plan and report where the time and the memory go",
     .configure = configure_simulate,
+    .examples = {"stagecraft simulate plan.yaml --timeline",
+                 "stagecraft simulate plan.yaml --iterations 2 --report run.html"},
 };
 
 }  // namespace stagecraft

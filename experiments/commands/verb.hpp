@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -28,6 +29,8 @@ struct Verb {
   /// Adds the verb's options to `command`. The action it returns runs once they are parsed, reads them, and throws
   /// InputError for those that make no sense.
   VerbAction (*configure)(CLI::App& command) = nullptr;
+  /// One to three command lines for its help. Together, in the order of the verbs, they can be typed in one folder.
+  std::vector<std::string> examples{};
 };
 
 }  // namespace stagecraft

@@ -139,7 +139,12 @@ std::optional<ReplanChoices> read_replan_option(const std::string& option, const
   ReplanChoices choices;
   choices.name = text;
   if (end == 0) throw InputError("expected none or PLANNER[,KEY=VALUE...], found " + quote(text), place);
-  choices.planner = planner_of(text.substr(0, end));
+  const std::string name = text.substr(0, end);
+  if (name == "none") {
+    throw InputError("none keeps the plan and takes no options, found " + quote(text.substr(end + 1)), place,
+                     "in place of none, name the planner that is asked for other plans");
+  }
+  choices.planner = planner_of(name);
   std::vector<std::string> items;
   if (end < text.size()) items = read_list_option(option, text.substr(end + 1));
   bool has_horizon = false;

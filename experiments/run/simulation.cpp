@@ -133,13 +133,16 @@ class PlanRunner {
 
   /// Begins with the length at which the evaluation has converged. `operations`: of the evaluation.
   Report replay(std::uint64_t operations) {
+    const auto evaluated = static_cast<double>(length_.microbatches);
     return run(EngineChoice::Replay, [&](const RunLength& length) {
       Activity activity("replaying the plan");
+      const double share = static_cast<double>(length.microbatches) / evaluated;  // above 1 in a longer run
+      const auto total = static_cast<std::uint64_t>(static_cast<double>(operations) * share);
       ReplayOptions options;
       options.record = choices_.recording.has_value();
       options.in_place = choices_.in_place && !extends_;  // a process can replay in place only once
       options.progress = [&](const ReplayProgress& progress) {
-        activity.count(progress.operations, operations, "operations");
+        activity.count(progress.operations, total, "operations");
       };
       ReplayOutcome outcome =
           replay_program(graph_, platform_, run_, lower_options(length), events_of(choices_), std::move(options));

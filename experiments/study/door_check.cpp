@@ -56,14 +56,22 @@ std::optional<InputError> problem_of(const Manifest& manifest, const StudyCell& 
   return std::nullopt;
 }
 
+/// What the problems of cells have in common if they are one: the key of a replaced value (`platform.nodes.cuont`),
+/// which files of another form refuse with other words, or else all words.
+std::string common_part(const InputError& problem) {
+  const std::string& key = problem.place().key;
+  const bool is_replaced = key.starts_with("platform.") || key.starts_with("model.");
+  return is_replaced ? key : problem.what();
+}
+
 /// Whether all cells have the problem of the first one.
 bool have_common_problem(const Manifest& manifest, const std::vector<std::size_t>& cells) {
   UnreadableInputs unreadable;
   std::optional<std::string> first;
   return std::ranges::all_of(cells, [&](std::size_t cell) {
     const std::optional<InputError> problem = problem_of(manifest, manifest.cells[cell], unreadable);
-    if (!first && problem) first = problem->what();
-    return problem && problem->what() == first;
+    if (!first && problem) first = common_part(*problem);
+    return problem && common_part(*problem) == first;
   });
 }
 

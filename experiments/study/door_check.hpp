@@ -7,8 +7,9 @@
 
 namespace stagecraft {
 
-/// **Throws** InputError if all cells have the same problem before a planner starts: a file that cannot be read, or a
-/// value that no planner can use. Cells of which only some have a problem, or each its own, get their rows.
+/// **Throws** InputError if all cells have the same problem before a planner starts: a file that cannot be read, a
+/// value of a file that none of them has, or a value that no planner can use. Cells of which only some have a problem,
+/// or each its own, get their rows.
 ///
 /// The cells are looked at in a child process that the limits of a cell hold for. If it crashes or takes long, nothing
 /// is refused.

@@ -101,6 +101,13 @@ bool is_best(const Comparison& comparison, const ComparisonRow& row) {
   return first != comparison.rows.end() && &*first == &row;
 }
 
+/// Whether a row of that kind is marked as the best.
+bool has_best(const std::vector<Comparison>& comparisons, bool (*is_kind)(const ComparisonRow& row)) {
+  return std::ranges::any_of(comparisons, [&](const Comparison& each) {
+    return std::ranges::any_of(each.rows, [&](const ComparisonRow& row) { return is_kind(row) && is_best(each, row); });
+  });
+}
+
 std::string planner_cell(const Comparison& comparison, const ComparisonRow& row) {
   const char* mark = is_best(comparison, row) ? "> " : lacks_memory(row) ? "! " : "  ";
   return mark + row.planner->name + (is_asynchronous(row) ? " *" : "");
@@ -204,9 +211,11 @@ std::string legend(const std::vector<Comparison>& comparisons, const RowChoice& 
                                [&](const Comparison& each) { return std::ranges::any_of(each.rows, has); });
   };
   std::string text = "memory: peak of the fullest device; claim: how far the planner's own prediction was off\n";
-  text += any(&is_asynchronous) && any(&is_synchronous)
-              ? "> the most samples/s, of plans with a flush and of those without\n"
-              : "> the most samples/s\n";
+  const bool marks_with_flush = has_best(comparisons, &is_synchronous);
+  const bool marks_without = has_best(comparisons, &is_asynchronous);
+  if (marks_with_flush || marks_without) text += "> the most samples/s";
+  if (marks_with_flush && marks_without) text += ", of plans with a flush and of those without";
+  if (marks_with_flush || marks_without) text += "\n";
   if (any(&has_equal_stages)) text += std::string(kFoldedStages) + "\n";
   if (any(&has_savings)) text += std::string(kSavesLegend) + "\n";
   if (any(&is_saved_by_policy)) text += std::string(kPolicyLegend) + "\n";

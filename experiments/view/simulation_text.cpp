@@ -3,6 +3,7 @@
 #include "experiments/view/basis_words.hpp"
 #include "experiments/view/events_view.hpp"
 #include "experiments/view/figures.hpp"
+#include "experiments/view/plan_view.hpp"
 #include "experiments/view/replanning_view.hpp"
 #include "experiments/view/table.hpp"
 #include "experiments/view/update_words.hpp"
@@ -16,6 +17,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -113,22 +117,57 @@ std::string stages_text(const std::vector<StageId>& stages) {
   return text;
 }
 
+/// `gpu0..gpu7`, or where such a text is long its beginning and the number of devices.
+std::string group_text(const Platform& platform, const std::vector<DeviceId>& devices) {
+  constexpr std::size_t kLongest = 24;
+  std::string text = devices_text(platform, devices);
+  if (text.size() <= kLongest || devices.size() == 1) return text;
+  const std::size_t comma = text.rfind(',', kLongest);
+  return text.substr(0, comma == std::string::npos ? text.find(',') : comma) + ",… (" + std::to_string(devices.size()) +
+         ")";
+}
+
+/// What the table says of a device, without its name.
+std::vector<std::string> device_cells(const DeviceReport& device) {
+  const TimeSplit& time = device.time;
+  const Seconds whole = time.compute + time.recompute + time.exposed_communication + time.all_reduce +
+                        time.collective_wait + time.update + time.idle;
+  const auto share = [&](Seconds part) { return whole > Seconds(0) ? percent(part / whole) : "-"; };
+  const bool fits = device.memory.peak <= device.memory.capacity;
+  return {stages_text(device.stages),
+          share(time.compute),
+          share(time.recompute),
+          share(time.exposed_communication),
+          share(time.all_reduce),
+          share(time.collective_wait),
+          share(time.update),
+          share(time.idle),
+          std::to_string(device.in_flight_peak),
+          format_human_bytes(device.memory.peak) + (fits ? "" : "!"),
+          format_human_bytes(device.memory.capacity),
+          percent(device.memory.idle_share())};
+}
+
+/// One line for all devices of which the table says the same.
 std::string device_table(const Report& report, const Platform& platform) {
+  struct Group {
+    std::vector<std::string> cells;
+    std::vector<DeviceId> devices;
+  };
+  std::vector<Group> groups;
+  for (const DeviceReport& device : report.devices) {
+    std::vector<std::string> cells = device_cells(device);
+    auto group = std::ranges::find(groups, cells, &Group::cells);
+    if (group == groups.end()) group = groups.insert(groups.end(), {std::move(cells), {}});
+    group->devices.push_back(device.device);
+  }
   Table table{{"device", "stages", "compute", "recompute", "exposed comm.", "all-reduce", "all-reduce wait", "update",
                "idle", "in flight", "peak memory", "usable", "unused"},
               {}};
-  for (const DeviceReport& device : report.devices) {
-    const TimeSplit& time = device.time;
-    const Seconds whole = time.compute + time.recompute + time.exposed_communication + time.all_reduce +
-                          time.collective_wait + time.update + time.idle;
-    const auto share = [&](Seconds part) { return whole > Seconds(0) ? percent(part / whole) : "-"; };
-    const bool fits = device.memory.peak <= device.memory.capacity;
-    table.rows.push_back({platform.devices[device.device].name, stages_text(device.stages), share(time.compute),
-                          share(time.recompute), share(time.exposed_communication), share(time.all_reduce),
-                          share(time.collective_wait), share(time.update), share(time.idle),
-                          std::to_string(device.in_flight_peak),
-                          format_human_bytes(device.memory.peak) + (fits ? "" : "!"),
-                          format_human_bytes(device.memory.capacity), percent(device.memory.idle_share())});
+  for (const Group& group : groups) {
+    std::vector<std::string>& row = table.rows.emplace_back();
+    row.push_back(group_text(platform, group.devices));
+    row.insert(row.end(), group.cells.begin(), group.cells.end());
   }
   return to_text(table);
 }

@@ -17,7 +17,9 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -71,13 +73,46 @@ Seconds tick_of(Seconds span) {
   return Seconds(10 * power);
 }
 
+/// Whether two devices run operations of the same kinds and stages at the same dates. Microbatches may differ.
+bool are_alike(const RowEntries& row, const RowEntries& other, Seconds same) {
+  const auto is_same_date = [&](Seconds a, Seconds b) { return std::abs((a - b).value()) <= same.value(); };
+  return std::ranges::equal(row, other, [&](const TimelineEntry* a, const TimelineEntry* b) {
+    return a->kind == b->kind && a->stage == b->stage && a->aborted == b->aborted && is_same_date(a->start, b->start) &&
+           is_same_date(a->end, b->end);
+  });
+}
+
+struct PictureRow {
+  PlaceId place;
+  const RowEntries* entries;
+  std::size_t alike = 0;  ///< devices that it stands for beside its own
+};
+
+/// Of more than a few devices, the first one of those in a row that compute alike stands for the others, as on the page
+/// of a run (web/src/run/alike.ts).
+std::vector<PictureRow> rows_of(const Picture& picture) {
+  constexpr std::size_t kFewDevices = 24;
+  constexpr double kNoise = 1e-9;  // of the run's length
+  const bool may_fold = picture.computations.size() > kFewDevices;
+  std::vector<PictureRow> rows;
+  for (const auto& [place, entries] : picture.computations) {
+    if (may_fold && !rows.empty() && are_alike(*rows.back().entries, entries, picture.run_end * kNoise)) {
+      ++rows.back().alike;
+    } else {
+      rows.push_back({place, &entries});
+    }
+  }
+  return rows;
+}
+
 class SvgTimeline {
  public:
   SvgTimeline(const Timeline& timeline, const Platform& platform, const TimeRange& range)
       : platform_(platform),
         range_(range),
         picture_(take_picture(timeline, platform, range)),
-        rows_(std::min(picture_.computations.size(), kMostPictureRows)),
+        all_rows_(rows_of(picture_)),
+        rows_(std::min(all_rows_.size(), kMostPictureRows)),
         folds_(picture_.most_computations() * kUnitsPerComputation > kColumns) {}
 
   std::string text() {
@@ -87,11 +122,10 @@ class SvgTimeline {
            kWidth, height, kStyle);
     write_axis(height - kLegend);
     double y = kAxis;
-    std::size_t left = rows_;
-    for (const auto& [place, entries] : picture_.computations) {
-      if (left-- == 0) break;
-      write_name(platform_.place_name(place), y);
-      folds_ ? write_folded(entries, y) : write_operations(entries, y);
+    for (std::size_t i = 0; i < rows_; ++i) {
+      const PictureRow& row = all_rows_[i];
+      write_name(platform_.place_name(row.place), row.alike, y);
+      folds_ ? write_folded(*row.entries, y) : write_operations(*row.entries, y);
       append("\n");
       y += kRow + kGap;
     }
@@ -124,10 +158,12 @@ class SvgTimeline {
     append("\n");
   }
 
-  void write_name(const std::string& name, double y) {
+  void write_name(const std::string& name, std::size_t alike, double y) {
+    const std::string more = alike == 0 ? "" : " +" + std::to_string(alike);
     append(R"(<text class="d" x="{}" y="{}">{}{}</text><rect class="row" x="{}" y="{}" width="{}" height="{}"/>)",
-           kLeft - 8, y + kRow * 0.7, width_of(name) > kNameColumns ? "<title>" + xml_text(name) + "</title>" : "",
-           xml_text(shortened(name, kNameColumns)), kLeft, y, kRight - kLeft, kRow);
+           kLeft - 8, y + kRow * 0.7,
+           width_of(name + more) > kNameColumns ? "<title>" + xml_text(name + more) + "</title>" : "",
+           xml_text(shortened(name, kNameColumns - more.size()) + more), kLeft, y, kRight - kLeft, kRow);
   }
 
   void write_operations(const RowEntries& entries, double y) {
@@ -178,15 +214,17 @@ class SvgTimeline {
              style_class(sign.kind), x, y - 10, x + 15, y, sign.letter, sign.meaning);
       x += 40 + 7 * static_cast<double>(std::string_view(sign.meaning).size());
     }
-    const std::size_t left_out = picture_.computations.size() - rows_;
+    std::size_t left_out = 0;
+    for (std::size_t i = rows_; i < all_rows_.size(); ++i) left_out += 1 + all_rows_[i].alike;
     if (left_out > 0) append(R"(<text class="a" x="{}" y="{:.1f}">{}</text>)", x, y, counted(left_out, "more device"));
   }
 
   const Platform& platform_;
   TimeRange range_;
   Picture picture_;
-  std::size_t rows_;
-  bool folds_;  ///< computations are too short to show, and those of a column take turns
+  std::vector<PictureRow> all_rows_;
+  std::size_t rows_;  ///< that are drawn
+  bool folds_;        ///< computations are too short to show, and those of a column take turns
   std::set<OpKind> kinds_;
   fmt::memory_buffer out_;
 };

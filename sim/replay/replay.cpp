@@ -44,6 +44,7 @@ class Reporter {
       recorder_.add(span, op, deltas);
       if (chunk_.timeline.size() == kChunkEntries) send_chunk();
     }
+    if (!span.aborted && std::exchange(last_, span.id) != span.id) ++operations_;  // one span for each of its devices
     if (++spans_ % kSpansBetweenLooks == 0 && wants_progress_) send_progress(span.start);
   }
 
@@ -63,7 +64,7 @@ class Reporter {
     const auto wall = std::chrono::steady_clock::now();
     if (wall - last_progress_ < kProgressInterval) return;
     last_progress_ = wall;
-    send(RecordKind::Progress, encode(ReplayProgress{now, spans_}));
+    send(RecordKind::Progress, encode(ReplayProgress{now, operations_}));
   }
 
   RunRecord chunk_;
@@ -73,6 +74,8 @@ class Reporter {
   bool wants_progress_;
   FrameSender& sender_;
   std::uint64_t spans_ = 0;
+  std::uint64_t operations_ = 0;
+  OpId last_;
   std::chrono::steady_clock::time_point last_progress_ = std::chrono::steady_clock::now();
 };
 

@@ -194,6 +194,31 @@ TEST_CASE("replay: what a progress callback throws ends the replay") {
   CHECK_THROWS_WITH_AS((void)replay(target, [&] { return test::source_of(endless); }, {}, wanted), "enough", Error);
 }
 
+TEST_CASE("replay: progress counts an operation on several devices once, as the report does") {
+  constexpr std::uint32_t kDevices = 4;
+  constexpr int kOperations = 200'000;
+  Work work(kDevices);
+  for (int i = 0; i < kOperations; ++i) {
+    Op op;
+    op.kind = OpKind::Update;
+    op.lane = LaneId(0);
+    op.from = op.to = PlaceId(0);
+    op.seconds = Seconds(0.001);
+    op.extra_lanes = kDevices - 1;
+    work.add(op);
+    for (std::uint32_t lane = 1; lane < kDevices; ++lane) work.graph().extra_lanes.emplace_back(lane);
+  }
+  const OpGraph graph = work.finished();
+  std::uint64_t most = 0;
+  ReplayOptions wanted;
+  wanted.progress = [&](const ReplayProgress& progress) { most = std::max(most, progress.operations); };
+  const ReplayOutcome outcome =
+      replay(test::star(kDevices, BytesPerSecond(1e9), Seconds(0)), [&] { return single_window(graph); }, {}, wanted);
+  CHECK(outcome.report.operations == kOperations + 1);  // with the barrier
+  CHECK(most > 0);
+  CHECK(most <= outcome.report.operations);
+}
+
 TEST_CASE("replay: a process runs one replay in place whose transfers meet, and any number where none does") {
   ChildProcess child([&](FrameSender& sender) {
     const LinkSpec link{BytesPerSecond(1e9), Seconds(0), Duplex::Full, Sharing::Fair};

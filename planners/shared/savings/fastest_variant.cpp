@@ -115,19 +115,34 @@ class VariantSearch {
   double work_ = 0.0;
 };
 
+/// Whether the user's options leave a single number of stages.
+bool gives_stages(const PlannerInfo& planner, const Options& options) {
+  const auto gives = [&](const char* name) {
+    return std::ranges::count(planner.options, name, &OptionInfo::name) > 0 && options.count(name) > 0;
+  };
+  return gives("stages") || (gives("replicas") && std::ranges::count(planner.options, "stages", &OptionInfo::name) > 0);
+}
+
+PlanResult with_hint(const PlannerInfo& planner, const Options& options, PlanResult result) {
+  auto* none = std::get_if<Infeasible>(&result);
+  if (none == nullptr || !gives_stages(planner, options)) return result;
+  none->hint += (none->hint.empty() ? "" : "; ") + std::string("other numbers were not tried (--set stages=N)");
+  return result;
+}
+
 }  // namespace
 
 PlanResult fastest_variant(const PlannerInfo& planner, const PlanRequest& request,
                            const std::function<PlanResult(const PlanRequest&)>& plan) {
   const Variants variants = planner.variants ? planner.variants(request) : Variants{};
-  if (variants.tried.empty()) return plan(request);
+  if (variants.tried.empty()) return with_hint(planner, request.options, plan(request));
   VariantSearch search(planner, request, plan);
   for (const Options& options : variants.tried) search.ask(options);
   for (const Options& options : variants.otherwise) {
     if (search.has_plan()) break;
     search.ask(options);
   }
-  return std::move(search).answer();
+  return with_hint(planner, request.options, std::move(search).answer());
 }
 
 }  // namespace stagecraft

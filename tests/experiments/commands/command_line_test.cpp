@@ -52,7 +52,14 @@ TEST_CASE("command line: help and version are results") {
   CHECK(help.err.empty());
   CHECK(help.out.find("schema") != std::string::npos);
   CHECK(run({"schema", "--help"}).out.find("Usage: stagecraft schema") != std::string::npos);
+  CHECK(run({"help"}).out == help.out);
+  CHECK(run({"help", "schema"}).out == run({"schema", "--help"}).out);
+  CHECK(Json::parse(run({"help", "schema", "--json"}).out).contains("help"));
+  CHECK(
+      run({"help", "shcema"}).err.starts_with("stagecraft: error: unknown command 'shcema' (did you mean 'schema'? "));
   CHECK(run({"--version"}).out.starts_with("stagecraft "));
+  CHECK(run({"-V"}).out == run({"--version"}).out);
+  CHECK(run({"version"}).out == run({"--version"}).out);
   CHECK(Json::parse(run({"--json", "--version"}).out).contains("version"));
 }
 

@@ -124,6 +124,25 @@ TEST_CASE("compare --save: keeps the plans that plan makes, for each model in a 
   CHECK(std::filesystem::exists(toy.file("two/vgg16/uniform.yaml")));
 }
 
+TEST_CASE("compare --save: where a plan cannot be kept, the rows are printed and the code is 2") {
+  const Toy toy;
+  const std::string folder = toy.file("plans");
+  std::filesystem::create_directory(folder);
+  std::filesystem::create_symlink("/dev/full", folder + "/gpipe.yaml");
+  const Ran ran = toy.on("compare", {"--planners", "uniform,gpipe", "--save", folder});
+  CHECK(ran.code == 2);
+  CHECK(ran.out.find("samples/s") != std::string::npos);
+  CHECK(ran.err.find("the plan of gpipe is not kept: ") != std::string::npos);
+  CHECK(std::filesystem::exists(folder + "/uniform.yaml"));
+}
+
+TEST_CASE("compare: the sign of the best row is explained where a row has it") {
+  const Toy toy;
+  CHECK(toy.on("compare", {"--planners", "uniform"}).out.find("\n> the most samples/s\n") != std::string::npos);
+  const Ran none = toy.on("compare", {"--planners", "uniform,pipedream", "--microbatch-size", "4000"});
+  CHECK(none.out.find("> the most") == std::string::npos);
+}
+
 TEST_CASE("compare --save: refuses before any work what it could not keep") {
   const Toy toy;
   const auto refused = [&](const std::vector<std::string>& more) {

@@ -39,6 +39,20 @@ layers:
 
 }  // namespace
 
+TEST_CASE("plan: a refusal says whether other numbers of stages were tried") {
+  const Heavy heavy;
+  const auto hint = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> options{"--planner", "gpipe", "--memory", "keep", "--microbatches", "8"};
+    options.insert(options.end(), more.begin(), more.end());
+    const Ran ran = heavy.on("plan", options);
+    CHECK(ran.code == 3);
+    return ran.out.find("other numbers were not tried (--set stages=N)") != std::string::npos;
+  };
+  CHECK(hint({"--set", "stages=2"}));
+  CHECK(hint({"--set", "replicas=1"}));
+  CHECK_FALSE(hint({}));
+}
+
 TEST_CASE("--memory: a plan that does not fit is refused, or recomputes") {
   const Heavy heavy;
   CHECK(heavy.on("plan", {"--planner", "gpipe", "--microbatches", "8"}).code == 0);  // cheapest

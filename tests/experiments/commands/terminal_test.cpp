@@ -69,10 +69,11 @@ TEST_CASE("terminal: the table of devices and the timeline fit its width; elsewh
   }
   const std::vector<std::string> wide = device_lines(on_terminal(200, simulate));
   const std::vector<std::string> elsewhere = device_lines(shell("$S " + simulate).out);
-  // A header and 16 devices in each of two parts, or in one; and 16 rows of the timeline.
-  CHECK(narrow.size() == 2 * 17 + 16);
-  CHECK(wide.size() == 17 + 16);
-  CHECK(elsewhere.size() == 17 + 16);
+  // A header and a row for the replicas of each of 4 stages, in each of three parts, or in one; and 16 rows of the
+  // timeline.
+  CHECK(narrow.size() == 3 * 5 + 16);
+  CHECK(wide.size() == 5 + 16);
+  CHECK(elsewhere.size() == 5 + 16);
   CHECK(elsewhere.front() == wide.front());
   CHECK(wide.front().size() > 80);
 }

@@ -159,6 +159,11 @@ TEST_CASE("describe: an architecture and a device, and a refusal that names what
   const Json device = json_of({"describe", kRoot + "/tests/vectors/good/device_full.yaml"});
   CHECK(device.at("kind") == "device");
   CHECK(device.at("memory_bytes").get<std::int64_t>() > 0);
+  const Json known = json_of({"describe", "A100-SXM4-80GB"});
+  CHECK(known.at("kind") == "device");
+  CHECK(known.at("memory_bytes") == std::int64_t{80} << 30);
+  CHECK(json_of({"describe", "t5-11b"}).at("kind") == "architecture");
+  CHECK(run({"describe", "A100-SXM4-80"}).err.find("did you mean 'A100-SXM4-80GB'?") != std::string::npos);
   const Ran refused = run({"describe", kRoot + "/tests/vectors/good/schedule_orders.yaml"});
   CHECK(refused.code == 2);
   CHECK(refused.err.find("only models, platforms, plans, architectures and devices are described") !=
@@ -308,6 +313,12 @@ TEST_CASE("completion: bash completes verbs, options and the values of options")
   completes("stagecraft plan --planner unif", "uniform");
   completes("stagecraft --json list sched", "schedules");
   completes("stagecraft simulate p.yaml --engine ev", "evaluate");
+  completes("stagecraft compare --planners spp,da", "spp,data-parallel spp,dapple spp,dawnpiper");
+  completes("stagecraft compare --planners spp,gpipe,unif", "spp,gpipe,uniform");
+  completes("stagecraft plan --memory chea", "cheapest");
+  completes("stagecraft simulate p.yaml --replan no", "none");
+  completes("stagecraft make-events --of nod", "nodes");
+  completes("stagecraft help simu", "simulate");
 }
 
 }  // namespace

@@ -79,6 +79,24 @@ TEST_CASE("--picture: a window has its part, and long runs stay small") {
   CHECK(drawn(toy, {"--iterations", "4000"}).size() < 40'000);
 }
 
+TEST_CASE("--picture: of more than 24 devices, the replicas of a stage share a row") {
+  const Toy toy;
+  const auto picture = [&](const std::string& replicas) {
+    const std::string plan = toy.file("wide.yaml");
+    REQUIRE(run({"plan", "--model", "bert-large", "--platform", "dgx-a100-80gb", "--planner", "gpipe", "--microbatches",
+                 "64", "--set", "stages=4,replicas=" + replicas, "-o", plan})
+                .code == 0);
+    const std::string file = toy.file("wide.svg");
+    REQUIRE(run({"simulate", plan, "--engine", "evaluate", "--picture", file}).code == 0);
+    return read(file);
+  };
+  const std::string many = picture("16");  // 64 devices
+  CHECK(occurrences(many, "class=\"row\"") == 4);
+  CHECK(occurrences(many, " +15</text>") == 4);
+  const std::string few = picture("6");  // 24 devices
+  CHECK(occurrences(few, "class=\"row\"") == 24);
+}
+
 /// The units that each kind takes in each row of a folded picture, by class and row, and the shapes that it has.
 struct Folded {
   std::map<std::pair<std::string, std::string>, int> units;
