@@ -10,11 +10,20 @@ const { loadOf, meanShares } = await load("run/load.ts");
 const { partsOfPath } = await load("run/path.ts");
 const { standInsOf } = await load("run/alike.ts");
 const { rowsOf } = await load("run/rows.ts");
+const { busyShare, wholeOf } = await load("run/time.ts");
 
 const nameOf = (run, place) => (place === null ? null : run.places[place].name);
 
 for (const [name, { data, told }] of Object.entries(severalRuns())) {
   const run = readRun(data);
+
+  test(`${name}: the parts of a device's time make up the measured time`, () => {
+    const whole = told.period_s === null ? told.iteration_time_s : wholeOf(told.devices[0].time);
+    for (const { name: device, time, busy_s } of told.devices.filter((each) => each.bubble_ratio !== null)) {
+      assert.ok(Math.abs(wholeOf(time) - whole) <= 1e-9 * whole, device);
+      assert.ok(Math.abs(busyShare(time) - busy_s / whole) <= 1e-9, device);
+    }
+  });
 
   test(`${name}: every operation is that of the JSON`, () => {
     const { timeline, ...report } = told;

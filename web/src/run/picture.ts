@@ -2,6 +2,7 @@
 import type { Run, Values } from "./data";
 import { svg } from "../shared/dom";
 import * as format from "../shared/format";
+import { busyShare } from "./time";
 
 const width = 960;
 const modelHeight = 26;
@@ -30,12 +31,6 @@ function usesOf(run: Run): StageUse[] {
     }
     return use;
   });
-}
-
-/** Computing, over all of its time. */
-export function busyShare(time: Values): number {
-  const whole = Object.values(time).reduce((sum: number, part) => sum + (part as number), 0);
-  return whole > 0 ? ((time.compute as number) + (time.recompute as number) + (time.update as number)) / whole : 0;
 }
 
 /** The busiest of the links that activations cross from one stage to another, with its use. */

@@ -2,7 +2,7 @@
 import type { Run, Value, Values } from "./data";
 import { element, table } from "../shared/dom";
 import * as format from "../shared/format";
-import { busyShare } from "./picture";
+import { busyShare, parts, wholeOf } from "./time";
 
 const mostRows = 64;
 const mostLacking = 6;
@@ -103,11 +103,10 @@ const words: { [part: string]: string } = {
   all_reduce_wait: "all-reduce wait",
 };
 const wordsOf = (part: string): string => words[part] ?? part;
-const parts = ["compute", "recompute", "exposed_communication", "all_reduce", "all_reduce_wait", "update", "idle"];
 
 /** A bar of where the time of a device went. */
 function split(time: Values): HTMLElement {
-  const whole = Object.values(time).reduce((sum: number, part) => sum + (part as number), 0) || 1;
+  const whole = wholeOf(time) || 1;
   const shares = parts.map((part) => `${wordsOf(part)} ${format.percent((time[part] as number) / whole)}`);
   const bar = element("div", { class: "split", role: "img", title: shares.join("\n"), "aria-label": shares.join(", ") });
   for (const part of parts) {
