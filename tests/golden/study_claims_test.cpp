@@ -239,7 +239,7 @@ double mean_ratio(const Results& results, const std::string& over, const std::st
 
 constexpr double kTwoDigits = 0.005;  // half a unit of the last digit of a figure such as 1.35
 
-// The sentences of docs/reference/planners/spp.md rest on these figures.
+// Sentences of docs/explanation/how-we-stand.md rest on these figures.
 TEST_CASE("study spp-clusters: on 4x4, plans made with shared cards turn a loss to data-parallel into a gain") {
   const Results all = load_results({"spp-clusters"});
   const Results results = part_of(part_of(all, "network", Detail("platform")), "tag.cluster", Detail("4x4"));
@@ -251,7 +251,7 @@ TEST_CASE("study spp-clusters: on 4x4, plans made with shared cards turn a loss 
   }
 }
 
-// The sentences of docs/reference/planners/spp.md rest on these figures.
+// Sentences of docs/explanation/how-we-stand.md rest on these figures.
 TEST_CASE(
     "study spp-models: where GPUs share a card, plans made with shared cards are faster, and beat data-parallel") {
   const Results results = load_results({"spp-models"});
@@ -269,7 +269,7 @@ TEST_CASE(
   }
 }
 
-// The sentences of docs/reference/planners/madpipe.md rest on these figures.
+// Sentences of docs/explanation/how-we-stand.md rest on these figures.
 TEST_CASE("study madpipe-paper: what fits with the paper's memory, and whose part of the gain over PipeDream's cut") {
   const Results results = load_results({"madpipe-paper"});
   REQUIRE(results.is_complete());
