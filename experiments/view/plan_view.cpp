@@ -299,9 +299,11 @@ std::string stages_text(const std::vector<std::size_t>& replicas) {
 }  // namespace
 
 const char* const kFoldedStages =
-    "replicas: of each stage in turn; 9 + 4 x 2 stands for a stage of 9 and 4 stages of 2 each";
+    "replicas of each stage; 9 + 4 x 2: one of 9, 4 stages of 2; 2 of 8 x 1: two pipelines of 8 stages";
 
-bool folds_stages(const std::string& configuration) { return configuration.find(" x ") != std::string::npos; }
+bool folds_stages(const std::string& configuration) {
+  return configuration.find(" x ") != std::string::npos || configuration.find(" of ") != std::string::npos;
+}
 
 std::string configuration_text(const Plan& plan) {
   std::map<std::uint32_t, std::vector<std::size_t>> pipelines;

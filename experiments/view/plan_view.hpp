@@ -45,7 +45,7 @@ struct Stage;
 /// The number of replicas of each stage: `15 + 1`; `9 + 4 x 2` where stages in a row have as many; `4 of 16 x 1` if
 /// several pipelines do.
 [[nodiscard]] std::string configuration_text(const Plan& plan);
-/// Whether such a text has several stages in one; `kFoldedStages` explains it beside a table.
+/// Whether such a text has several stages or pipelines in one; `kFoldedStages` explains it beside a table.
 [[nodiscard]] bool folds_stages(const std::string& configuration);
 extern const char* const kFoldedStages;
 

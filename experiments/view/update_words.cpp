@@ -67,7 +67,7 @@ std::string different_buckets_text(const std::map<Bytes, std::vector<std::string
     text += fmt::format(" ({})", fmt::join(names, ", "));
   }
   return text + ": --training 'gradient_bucket=" + format_human_bytes(planners.rbegin()->first) +
-         "' makes the rows alike.";
+         "' gives all rows the same.";
 }
 
 }  // namespace stagecraft

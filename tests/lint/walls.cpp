@@ -50,7 +50,7 @@ const std::vector<Room>& shared_rooms() {
   static const std::vector<Room> table = {
       {"planners/shared/costs", {}},
       {"planners/shared/cuts", {"planners/shared/costs"}},
-      {"planners/shared/savings", {"planners/shared/costs", "planners/shared/cuts"}},
+      {"planners/shared/savings", {"planners/shared/costs", "planners/shared/cuts", "planners/shared/turns"}},
       {"planners/shared/turns", {"planners/shared/costs"}},
   };
   return table;

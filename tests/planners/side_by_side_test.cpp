@@ -2,6 +2,8 @@
 
 #include "planners/registry.hpp"
 #include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/turns/level_shares.hpp"
+#include "planners/shared/turns/turn_order.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/platform_part.hpp"
@@ -104,6 +106,34 @@ TEST_CASE("side by side: the answer takes no longer than any number of pipelines
   }
   CHECK(several > rounds / 2);
   CHECK(saved > rounds / 8);
+}
+
+TEST_CASE("side by side: on unequal devices the number of pipelines is the best for the shares that they get") {
+  std::mt19937 random(9);
+  int levelled = 0;
+  const int rounds = random_cases(60);
+  for (int round = 0; round < rounds; ++round) {
+    CAPTURE(round);
+    const LayerGraph graph = random_chain(random, 1, 900);
+    Platform platform = nodes(2, 2);
+    for (Device& device : platform.devices) device.slowdown = 1.0 + static_cast<double>(random() % 3);
+    for (const std::string& name : {"dapple", "pipedream-sync"}) {
+      CAPTURE(name);
+      const PlannerInfo& planner = find_planner(name);
+      const auto time = [&](const std::string& pipelines) {
+        const PlanRequest request = request_of(planner, graph, platform, pipelines, 16, MemoryPolicy::Keep);
+        PlanResult result = plan_explained(planner, request);
+        auto* planned = std::get_if<Planned>(&result);
+        if (planned == nullptr) return kNever.value();
+        const Planned answer = with_level_shares(request, with_ordered_turns(request, std::move(*planned)));
+        levelled += has_unequal_shares(answer.plan) ? 1 : 0;
+        return time_of(graph, platform, answer.plan);
+      };
+      const double free = time("0");
+      for (const std::string count : {"1", "2", "4"}) CHECK(free <= time(count) * (1.0 + 1e-9));
+    }
+  }
+  CHECK(levelled > rounds);
 }
 
 TEST_CASE("side by side: pipelines without parameters run as one of them with its part of the microbatches") {

@@ -2,6 +2,8 @@
 
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/evaluated_claim.hpp"
+#include "planners/shared/turns/level_shares.hpp"
+#include "planners/shared/turns/turn_order.hpp"
 #include "sim/base/error.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -26,9 +28,23 @@ std::string chosen_values(const PlannerInfo& planner, const Options& asked, cons
   return values;
 }
 
-Seconds compared_time(const PlanRequest& request, const Plan& plan) {
-  if (is_asynchronous(plan.schedule)) return claimed_time(plan);
-  return *evaluated_claim(request, plan).iteration_time;
+bool has_unequal_devices(const Platform& platform) {
+  const Device& first = platform.devices[DeviceId(0)];
+  for (DeviceId id : indices(platform.devices)) {
+    const Device& device = platform.devices[id];
+    if (device.kind != first.kind || device.slowdown != first.slowdown) return true;
+  }
+  return false;
+}
+
+/// Where devices are not alike, the time of the plan with the shares that its replicas and pipelines will get.
+Seconds compared_time(const PlannerInfo& planner, const PlanRequest& request, const Planned& planned) {
+  if (is_asynchronous(planned.plan.schedule)) return claimed_time(planned.plan);
+  if (planner.orders_turns || !has_unequal_devices(request.platform)) {
+    return *evaluated_claim(request, planned.plan).iteration_time;
+  }
+  const Planned levelled = with_level_shares(request, with_ordered_turns(request, planned));
+  return *evaluated_claim(request, levelled.plan).iteration_time;
 }
 
 /// Of two refusals the one that says more.
@@ -65,8 +81,11 @@ class VariantSearch {
   [[nodiscard]] PlanResult answer() && {
     if (best_) {
       best_->work = work_;
-      if (best_is_ > 1)
-        best_->notes.push_back(values_ + " takes the least time of " + std::to_string(tried_) + " tried");
+      if (best_is_ > 1) {
+        const bool is_claim = is_asynchronous(best_->plan.schedule);
+        best_->notes.push_back(values_ + (is_claim ? " has the best claim of " : " takes the least time of ") +
+                               std::to_string(tried_) + " tried");
+      }
       return *std::move(best_);
     }
     if (!none_) throw InputError(*refusal_);
@@ -78,7 +97,7 @@ class VariantSearch {
 
  private:
   void take(Planned planned, const PlanRequest& asked) {
-    const Seconds time = compared_time(asked, planned.plan);
+    const Seconds time = compared_time(planner_, asked, planned);
     work_ += planned.work;
     if (best_ && time >= least_) return;
     best_ = std::move(planned);
