@@ -59,6 +59,10 @@ for (const [name, { data, told }] of Object.entries(severalRuns())) {
     assert.equal(run.end[path.at(-1)], run.until);
     assert.equal(rowOf(run.waitsFor, path[0]).length, 0);
     path.slice(1).forEach((op, i) => assert.ok(rowOf(run.waitsFor, op).includes(path[i])));
+    const stages = run.stages.length;
+    for (const { what } of partsOfPath(run).filter((part) => / on | → /.test(part.what))) {
+      assert.ok(Number(/ of stage (\d+)/.exec(what)?.[1]) < stages, what);
+    }
     const sum = partsOfPath(run).reduce((total, { time }) => total + time, 0);
     assert.ok(Math.abs(sum - (run.until - run.begin)) < 1e-9 * run.until);
   });

@@ -10,7 +10,16 @@ interface Part {
   time: number;
 }
 
-/** The time of the path by kind and place, the longest first; what lies between its operations is waiting. */
+/** ` of stage 2 on gpu2`, ` of stage 0, gpu0 → gpu1`. */
+function whereIs(run: Columns, op: number): string {
+  const { stage, from, to } = classOf(run, op);
+  const of = stage === null ? "" : ` of stage ${stage}`;
+  if (from === null) return of;
+  const place = run.places[from].name;
+  return to === null || to === from ? `${of} on ${place}` : `${of}, ${place} → ${run.places[to].name}`;
+}
+
+/** The time of the path by kind, stage and place, the longest first; what lies between its operations is waiting. */
 export function partsOfPath(run: Columns): Part[] {
   const times = new Map<string, number>();
   const add = (what: string, time: number) => {
@@ -19,18 +28,16 @@ export function partsOfPath(run: Columns): Part[] {
   let until = run.begin;
   let gap = "before it";
   for (const op of run.criticalPath) {
-    const { op: kind, from, to } = classOf(run, op);
+    const { op: kind } = classOf(run, op);
     add(gap, run.start[op] - until);
     gap = "waiting";
-    const way = to !== null && to !== from ? ` → ${run.places[to].name}` : "";
-    const place = from === null ? "" : ` of ${run.places[from].name}${way}`;
-    add(letterOf(kind) === "" ? wordsOf(kind) : `${wordsOf(kind)}${place}`, run.end[op] - run.start[op]);
+    add(letterOf(kind) === "" ? wordsOf(kind) : `${wordsOf(kind)}${whereIs(run, op)}`, run.end[op] - run.start[op]);
     until = run.end[op];
   }
   return [...times].map(([what, time]) => ({ what, time })).sort((a, b) => b.time - a.time);
 }
 
-/** `The critical path: backward of gpu3 45.0 %, …`. */
+/** `The critical path: backward of stage 3 on gpu3 45.0 %, …`. */
 export function pathText(run: Columns, most: number): string {
   const whole = run.until - run.begin;
   if (run.criticalPath.length === 0 || whole <= 0) return "";
