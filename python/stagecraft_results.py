@@ -18,7 +18,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-__all__ = ["Study", "geometric_mean", "read", "series"]
+__all__ = ["Study", "geometric_mean", "read"]
 
 JSON_COLUMNS = ("device_peak_memory_bytes", "idle_memory_by_stage", "details")
 TEXT_COLUMNS = ("key", "status", "message", "model", "platform", "planner", "label", "schedule", "events", "engine",
@@ -127,22 +127,6 @@ def read(folder):
     if not study.timings and timings.is_file():
         study.timings = _by_key(_read_csv(timings).rows)
     return study
-
-
-def series(rows, x, y=THROUGHPUT, name=None):
-    """{who: [(x, mean of y)]} of the rows that have both, in order of first appearance; x ascending where it is a
-    number. `who` is the label, else the planner, else what `name`, a function of a row, gives."""
-    values = {}
-    order = {}
-    for row in rows:
-        order.setdefault(row[x], len(order))
-        if row[x] is not None and row.get(y) is not None:
-            who = name(row) if name else row.get("label") or row["planner"]
-            values.setdefault(who, {}).setdefault(row[x], []).append(row[y])
-    is_number = all(isinstance(each, (int, float)) for each in order if each is not None)
-    place = (lambda item: item[0]) if is_number else (lambda item: order[item[0]])
-    return {who: sorted(((at, sum(each) / len(each)) for at, each in points.items()), key=place)
-            for who, points in values.items()}
 
 
 def geometric_mean(ratios):

@@ -35,7 +35,8 @@ std::vector<Frame> make_frames(std::size_t panels, double top) {
   std::vector<Frame> frames;
   for (std::size_t i = 0; i < shown; ++i) {
     const double left = kLeft + static_cast<double>(i % across) * (width + kBetween);
-    const double above = top + kHeading + static_cast<double>(i / across) * (height + kHeading + kBelow);
+    const std::size_t line = i / across;
+    const double above = top + kHeading + static_cast<double>(line) * (height + kHeading + kBelow);
     frames.push_back({{1.0, left, left + width}, {1.0, above + height, above}, i % across == 0});
   }
   return frames;

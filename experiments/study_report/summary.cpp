@@ -8,6 +8,8 @@
 #include "sim/base/counted.hpp"
 #include "sim/io/json.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -281,14 +283,44 @@ void note_doubts(const StudySummary& summary, const RowsByCell& rows, std::vecto
   }
 }
 
-std::vector<std::string> find_notes(const StudySummary& summary, const Pairing& baselines, const RowsByCell& rows) {
+/// A sentence about plans that leave devices of their platform unused, and the planners that made them.
+void note_unused_devices(const SortedCells& sorted, const RowsByCell& rows, std::vector<std::string>& notes) {
+  constexpr std::size_t kNamedPlanners = 5;
+  std::size_t all = 0;
+  std::size_t plans = 0;
+  double most = 0.0;
+  std::set<std::size_t> contenders;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto unused = rows[i] == nullptr ? std::nullopt : number_of(*rows[i], name_of(FigureId::DevicesUnused));
+    if (unused) ++all;
+    if (unused.value_or(0.0) <= 0.0) continue;
+    ++plans;
+    most = std::max(most, *unused);
+    contenders.insert(sorted.contender_of[i]);
+  }
+  if (plans == 0) return;
+  std::string names;
+  std::size_t named = 0;
+  for (const std::size_t contender : contenders) {
+    if (named++ == kNamedPlanners) break;
+    names += (names.empty() ? "" : ", ") + sorted.contenders[contender].name;
+  }
+  if (contenders.size() > kNamedPlanners) names += fmt::format(" and {} others", contenders.size() - kNamedPlanners);
+  notes.push_back(fmt::format("{} of {} {} devices of the platform unused, at most {} (column devices_unused): {}",
+                              plans, counted(all, "plan"), plans == 1 ? "leaves" : "leave",
+                              static_cast<std::int64_t>(most), names));
+}
+
+std::vector<std::string> find_notes(const StudySummary& summary, const SortedCells& sorted, const Pairing& baselines,
+                                    const RowsByCell& rows) {
   std::vector<std::string> notes;
   note_doubts(summary, rows, notes);
+  note_unused_devices(sorted, rows, notes);
   if (!summary.baseline) return notes;
   if (!baselines.fits_any) notes.emplace_back("no cell is the baseline, so there are no speed-ups");
   if (!baselines.contenders.empty()) {
     notes.push_back("the baseline fits " + std::to_string(baselines.contenders.size()) +
-                    " planners; the first of them is used: " + summary.contenders[*baselines.contenders.begin()].name);
+                    " planners; the first of them is used: " + sorted.contenders[*baselines.contenders.begin()].name);
   }
   std::size_t unpaired = 0;
   for (const StudyGroup& group : summary.groups) {
@@ -340,12 +372,12 @@ StudySummary summarise_study(const Results& results) {
     summary.tables.push_back(make_table(table, results, sorted));
   }
   summary.reasons = find_reasons(results);
+  summary.notes = find_notes(summary, sorted, baselines, rows);
   summary.constant = std::move(sorted.constant);
   summary.contenders = std::move(sorted.contenders);
   if (!summary.groups.empty()) {
     for (const auto& [key, value] : summary.groups.front().keys) summary.differing.push_back(key);
   }
-  summary.notes = find_notes(summary, baselines, rows);
   summary.rests_on = find_basis(results);
   return summary;
 }

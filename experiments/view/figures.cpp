@@ -216,6 +216,8 @@ std::vector<FigureInfo> figures_of_plan() {
       {Id::Stages, "stages", Kind::Count, [](OfRun run) -> Detail { return std::ssize(run.plan.stages); }},
       {Id::DevicesUsed, "devices_used", Kind::Count,
        [](OfRun run) -> Detail { return std::ssize(Replicas(run.plan).devices()); }},
+      {Id::DevicesUnused, "devices_unused", Kind::Count,
+       [](OfRun run) -> Detail { return std::ssize(run.platform.devices) - std::ssize(Replicas(run.plan).devices()); }},
       {Id::Configuration, "configuration", Kind::Word,
        [](OfRun run) -> Detail { return configuration_text(run.plan); }},
       {Id::RecomputedLayers, "recomputed_layers", Kind::Count,

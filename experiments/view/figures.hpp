@@ -56,6 +56,7 @@ enum class FigureId : std::size_t {
   OverflowDevice,
   Stages,
   DevicesUsed,
+  DevicesUnused,
   Configuration,
   RecomputedLayers,
   SwappedLayers,

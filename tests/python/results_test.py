@@ -1,16 +1,13 @@
-"""The Python reader and the example that draws, on folders made here in the layout of `stagecraft collect`."""
+"""The Python reader, on folders made here in the layout of `stagecraft collect`."""
 
 import csv
 import doctest
 import json
 import os
-import math
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import unittest
-import xml.etree.ElementTree
 from contextlib import closing
 from pathlib import Path
 
@@ -73,10 +70,6 @@ class Results(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="stagecraft-python-")
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-
-    def draw(self, *arguments):
-        command = [sys.executable, str(ROOT / "examples/notebooks/draw_study.py"), str(self.folder), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder)
 
     def test_database_and_csv_give_the_same_rows(self):
         rows = example()
@@ -155,41 +148,6 @@ class Results(unittest.TestCase):
         else:
             self.assertEqual(list(study.frame()["microbatch_size"]), [row["microbatch_size"] for row in study.rows])
 
-    def test_series(self):
-        rows = [{"planner": "a", "x": 10, "y": 1.0}, {"planner": "a", "x": 2, "y": 3.0},
-                {"planner": "a", "x": 10, "y": 2.0}, {"planner": "b", "label": "c", "x": 2, "y": None}]
-        self.assertEqual(stagecraft_results.series(rows, "x", "y"), {"a": [(2, 3.0), (10, 1.5)]})
-
-    def test_drawing(self):
-        write_database(self.folder / "results.sqlite", example())
-        drawn = self.draw("-o", "figure.svg")
-        self.assertEqual(drawn.returncode, 0, drawn.stderr)
-        self.assertIn("figure.svg: throughput_samples_per_s over microbatch_size, 6 cells, 2 planners", drawn.stdout)
-        picture = xml.etree.ElementTree.parse(self.folder / "figure.svg")
-        self.assertFalse([node for node in picture.iter() if node.tag.endswith("script")])
-
-    def test_drawing_without_matplotlib_is_to_scale(self):
-        sys.path.insert(0, str(ROOT / "examples/notebooks"))
-        self.addCleanup(sys.path.remove, str(ROOT / "examples/notebooks"))
-        import draw_study
-        picture = xml.etree.ElementTree.fromstring(
-            draw_study.svg({HOSTILE: [(1, 50.0), (2, 100.0)], "b": [(2, 25.0)]}, "x", "y", HOSTILE))
-        circles = [node for node in picture.iter() if node.tag.endswith("circle")]
-        heights = [float(node.get("cy")) for node in circles]
-        bottom = draw_study.HEIGHT - draw_study.BOTTOM
-        self.assertEqual(len(circles), 3)
-        self.assertAlmostEqual((bottom - heights[1]) / (bottom - heights[0]), 2.0, places=2)
-        self.assertAlmostEqual((bottom - heights[0]) / (bottom - heights[2]), 2.0, places=2)
-        self.assertTrue(math.isclose(heights[1], draw_study.TOP, abs_tol=0.1))
-        texts = [node.text for node in picture.iter() if node.tag.endswith("text")]
-        self.assertIn(HOSTILE.replace("\n", "\\x0a").replace("\x1b", "\\x1b"), texts)
-
-    def test_drawing_refuses_what_it_cannot(self):
-        write_database(self.folder / "results.sqlite", example(), study=False)
-        self.assertIn("no column 'nosuch'", self.draw("--x", "nosuch").stderr)
-        self.assertIn("no cell that is ok", self.draw("--where", "planner=nobody").stderr)
-        self.assertIn("means over microbatch_size", self.draw("--x", "seed").stderr)
-
     def test_how_to_page(self):
         page = (ROOT / "docs/how-to/use-results-in-python.md").read_text(encoding="utf-8")
         blocks = page.split("```")[1::2]
@@ -205,15 +163,6 @@ class Results(unittest.TestCase):
         ran = doctest.DocTestRunner().run(test, out=failed.append)
         self.assertGreater(ran.attempted, 5)
         self.assertEqual("".join(failed), "")
-        drawn = self.draw_page(blocks)
-        self.assertEqual(drawn.returncode, 0, drawn.stderr)
-        self.assertTrue((self.folder / "vgg16.svg").is_file())
-
-    def draw_page(self, blocks):
-        """The page's command, typed in the root of the repository."""
-        words = next(block for block in blocks if "draw_study.py" in block).split()
-        return subprocess.run([sys.executable, str(ROOT / words[1]), *words[2:]], capture_output=True, text=True,
-                              check=False, cwd=self.folder)
 
 
 if __name__ == "__main__":

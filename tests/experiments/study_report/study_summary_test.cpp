@@ -97,6 +97,26 @@ TEST_CASE("study summary: says in how many groups samples per update differ, and
                              "the period of 1 cell has not converged (column converged)"});
 }
 
+TEST_CASE("study summary: says how many plans leave devices unused, at most how many, and whose they are") {
+  StudyMaker maker;
+  const auto row = [](std::int64_t unused) {
+    return Detail::Record{{"throughput_samples_per_s", 100.0}, {"devices_unused", unused}};
+  };
+  maker.cell(keys_of("a", 4)).row(CellStatus::Ok, row(0));
+  maker.cell(keys_of("b", 4)).row(CellStatus::Ok, row(3));
+  maker.cell(keys_of("a", 8)).row(CellStatus::Infeasible, {});
+  CHECK(summarise_study(maker.results).notes ==
+        std::vector<std::string>{
+            "1 of 2 plans leaves devices of the platform unused, at most 3 (column devices_unused): b"});
+  for (const char* planner : {"c", "d", "e", "f", "g", "h"}) {
+    maker.cell(keys_of(planner, 4)).row(CellStatus::OutOfMemory, row(5));
+  }
+  CHECK(summarise_study(maker.results).notes ==
+        std::vector<std::string>{
+            "7 of 8 plans leave devices of the platform unused, at most 5 (column devices_unused): b, c, d, e, f and "
+            "2 others"});
+}
+
 TEST_CASE("study summary: says in how many groups the lines exchange gradients in different buckets") {
   StudyMaker maker;
   const auto row = [](Detail bucket) {
