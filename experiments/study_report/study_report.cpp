@@ -112,7 +112,7 @@ std::vector<std::string> figure_header(const Columns& columns) {
   if (columns.speed_up) header.emplace_back("speed-up");
   if (columns.interval) header.emplace_back("95 % interval");
   header.emplace_back("time");
-  if (columns.prediction) header.emplace_back("predicted");
+  if (columns.prediction) header.emplace_back("claim");
   header.insert(header.end(), {"bubble", "peak memory", "outcome"});
   return header;
 }
@@ -209,10 +209,10 @@ Section claims_section(const StudySummary& summary, const std::vector<PlanningTi
       "rank: Spearman's correlation of both times of a sample, each over the best simulated one of its group",
       "regret: the group's best samples/s over the planner's",
       "x best: time over the least possible for the plan's cut (1: no order is faster); geometric mean"};
-  Table& table = section.table.emplace(Table{
-      {"planner", "predicted", "mean error", "worst error", "rank", "compared", "regret", "worst regret", "x best"},
-      {},
-      1});
+  Table& table = section.table.emplace(
+      Table{{"planner", "claims", "mean error", "worst error", "rank", "compared", "regret", "worst regret", "x best"},
+            {},
+            1});
   for (const OverallLine& line : summary.overall) {
     table.rows.push_back(claims_cells(summary.contenders[line.contender].name, line.claims));
   }

@@ -186,10 +186,10 @@ speed  base  lazy                          eager
 all    4 ok  4 ok  2 ok, 1 infeasible, 1 not run
 
 Claims and regret
-planner  predicted  mean error  worst error  rank  compared  regret  worst regret  x best
-base             0           -            -     -         4   2.449         6.000       -
-lazy             0           -            -     -         4   1.000         1.000       -
-eager            0           -            -     -         2   2.000         2.000       -
+planner  claims  mean error  worst error  rank  compared  regret  worst regret  x best
+base          0           -            -     -         4   2.449         6.000       -
+lazy          0           -            -     -         4   1.000         1.000       -
+eager         0           -            -     -         2   2.000         2.000       -
 - error: (predicted − simulated) / simulated time
 - rank: Spearman's correlation of both times of a sample, each over the best simulated one of its group
 - regret: the group's best samples/s over the planner's

@@ -71,25 +71,25 @@ uniform       1.000   1.000    1.000    1 of 3     0   1           0            
 pipedream     1.543   1.543    1.543    1 of 3     1   1           1              0       0        1
 
 microbatch_size 4
-planner    schedule  replicas  samples/s  speed-up    time  predicted  bubble  peak memory  outcome
-uniform    1f1b      2-1             800     1.000  160 ms     -5.0 %  25.0 %        3 GiB  ok
-pipedream  1f1b *    2-1            1234     1.543    2 ms     -5.0 %  25.0 %        3 GiB  ok, best
+planner    schedule  replicas  samples/s  speed-up    time   claim  bubble  peak memory  outcome
+uniform    1f1b      2-1             800     1.000  160 ms  -5.0 %  25.0 %        3 GiB  ok
+pipedream  1f1b *    2-1            1234     1.543    2 ms  -5.0 %  25.0 %        3 GiB  ok, best
 
 microbatch_size 8
-planner    schedule  replicas  samples/s  speed-up  time  predicted  bubble  peak memory  outcome
-uniform    -         -                 -         -     -          -       -            -  out of memory (lacks 1 MiB)
-pipedream  -         -                 -         -     -          -       -            -  infeasible)"
+planner    schedule  replicas  samples/s  speed-up  time  claim  bubble  peak memory  outcome
+uniform    -         -                 -         -     -      -       -            -  out of memory (lacks 1 MiB)
+pipedream  -         -                 -         -     -      -       -            -  infeasible)"
         R"( (would fit with 20 GiB or microbatches of 6)
 
 microbatch_size 16
-planner    schedule  replicas  samples/s  speed-up  time  predicted  bubble  peak memory  outcome
-uniform    -         -                 -         -     -          -       -            -  crashed
-pipedream  -         -                 -         -     -          -       -            -  not run
+planner    schedule  replicas  samples/s  speed-up  time  claim  bubble  peak memory  outcome
+uniform    -         -                 -         -     -      -       -            -  crashed
+pipedream  -         -                 -         -     -      -       -            -  not run
 
 Claims and regret
-planner    predicted  mean error  worst error  rank  compared  regret  worst regret  x best
-uniform            1      -5.0 %       -5.0 %     -         1   1.543         1.543   1.250
-pipedream          1      -5.0 %       -5.0 %     -         1   1.000         1.000   1.250
+planner    claims  mean error  worst error  rank  compared  regret  worst regret  x best
+uniform         1      -5.0 %       -5.0 %     -         1   1.543         1.543   1.250
+pipedream       1      -5.0 %       -5.0 %     -         1   1.000         1.000   1.250
 - error: (predicted − simulated) / simulated time
 - rank: Spearman's correlation of both times of a sample, each over the best simulated one of its group
 - regret: the group's best samples/s over the planner's
@@ -124,13 +124,13 @@ TEST_CASE("study report: one planner has one table, with the columns that the st
   CAPTURE(text);
   CHECK(text.find("\n3 groups\n"
                   "memory  schedule  replicas  dp period  fallback  predicted peak memory  nodes  bottleneck"
-                  "  samples/s    time  predicted  bubble  peak memory  outcome\n"
+                  "  samples/s    time   claim  bubble  peak memory  outcome\n"
                   "4       1f1b      2-1           14 ms        no                  1 GiB      3     stage 2"
-                  "         50  160 ms     -5.0 %  25.0 %        3 GiB  ok\n"
+                  "         50  160 ms  -5.0 %  25.0 %        3 GiB  ok\n"
                   "8       1f1b      2-1               -       yes                  1 GiB      3     stage 2"
-                  "         50  160 ms     -5.0 %  25.0 %        3 GiB  ok\n"
+                  "         50  160 ms  -5.0 %  25.0 %        3 GiB  ok\n"
                   "16      -         -                 -         -                      -      -           -"
-                  "          -       -          -       -            -  infeasible\n") != std::string::npos);
+                  "          -       -       -       -            -  infeasible\n") != std::string::npos);
   const Json record = Json::parse(to_json(study_record(summary), -1));
   CHECK(record["columns"][0] == "details.dp_period_s");
   CHECK(record["groups"][0]["lines"][0]["details.dp_period_s"] == 0.014);
