@@ -1,6 +1,7 @@
 #include "experiments/study_report/study_report.hpp"
 
 #include "experiments/study/row_figures.hpp"
+#include "experiments/study_report/fastest_section.hpp"
 #include "experiments/study_report/study_words.hpp"
 #include "experiments/study_report/table_section.hpp"
 #include "experiments/view/basis_words.hpp"
@@ -302,6 +303,7 @@ Section reason_section(const StudySummary& summary) {
 Document study_document(const StudySummary& summary, const std::vector<PlanningTimes>& times) {
   Document document{"Study " + summary.study, {heading_section(summary)}};
   document.sections.push_back(overall_section(summary));
+  if (std::optional<Section> fastest = fastest_section(summary)) document.sections.push_back(*std::move(fastest));
   const Columns columns = find_columns(summary);
   if (!summary.tables.empty()) {
     for (const CrossTable& table : summary.tables) document.sections.push_back(table_section(table));
