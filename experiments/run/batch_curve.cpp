@@ -50,8 +50,8 @@ class CurveSearch {
  public:
   using OnPoint = std::function<void(const BatchCurve&)>;
 
-  CurveSearch(const PlannerInfo& planner, const Inputs& inputs, const LargestSizeChoices& choices, OnPoint on_point)
-      : planner_(planner), inputs_(inputs), choices_(choices), on_point_(std::move(on_point)) {}
+  CurveSearch(const PlannerInfo& planner, const Inputs& inputs, LargestSizeChoices choices, OnPoint on_point)
+      : planner_(planner), inputs_(inputs), choices_(std::move(choices)), on_point_(std::move(on_point)) {}
 
   BatchCurve find(const Say& say) {
     choices_.on_fit = [this](const Planning& planning, const std::optional<Report>& replayed) {

@@ -232,8 +232,11 @@ void read_training(const YamlNode& node, Keys& into) {
 
 /// A number of samples, `max` or `auto`.
 void read_microbatch_size(const YamlNode& node, Keys& into) {
-  const std::string text = node.text();
-  if (text == kLargestSize || text == kFastestSize) return set_key(into, "microbatch_size", text);
+  const std::string& text = node.text();
+  if (text == kLargestSize || text == kFastestSize) {
+    set_key(into, "microbatch_size", text);
+    return;
+  }
   if (!parse_number(text))
     node.fail_expected(std::string("a number of samples, ") + kLargestSize + " or " + kFastestSize);
   set_key(into, "microbatch_size", read_count(node, 1, run_limits::kMostSamples));
