@@ -41,6 +41,12 @@ Bytes largest_peak(const LayerGraph& graph, const Platform& platform, const Plan
   return largest;
 }
 
+/// Of an iteration, or of a microbatch in the long run.
+Seconds evaluated_time(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  const Report report = evaluate_until_converged(graph, platform, require_schedule(graph, platform, plan));
+  return report.period ? *report.period : report.iterations.back();
+}
+
 Plan with_all_recomputed_in_stages(Plan plan) {
   for (Stage& stage : plan.stages) stage.memory = {Recompute{stage.layers}};
   return plan;
@@ -156,7 +162,7 @@ TEST_CASE("memory policy: the cheapest actions are never slower than recomputing
   }
 }
 
-TEST_CASE("memory policy: a plan that fits is the planner's under every policy") {
+TEST_CASE("memory policy: a plan that memory does not limit is the planner's under every policy") {
   std::mt19937 random(3);
   const LayerGraph graph = stashing_chain(random, 12);
   const Platform platform = flat_platform(4, 1e3);
@@ -170,6 +176,34 @@ TEST_CASE("memory policy: a plan that fits is the planner's under every policy")
       CHECK(std::get<Planned>(plan_within_memory(planner, request)).plan == kept);
     }
   }
+}
+
+TEST_CASE("memory policy: a cut that fits is the answer only if the one for any memory is no faster with actions") {
+  std::mt19937 random(12);
+  std::size_t gained = 0;
+  for (int round = 0; round < 40; ++round) {
+    const LayerGraph graph = stashing_chain(random, 8 + random() % 6);
+    const Platform platform = flat_platform(4, 1e3, Bytes(1500 + static_cast<std::int64_t>(random() % 6000)));
+    for (const std::string name : {"pipedream", "pipedream-sync"}) {
+      CAPTURE(round);
+      CAPTURE(name);
+      const PlannerInfo& planner = find_planner(name);
+      PlanRequest request = request_for(planner, graph, platform, planner.default_schedule, 64);
+      request.memory = MemoryPolicy::Recompute;
+      const std::optional<Planned> saved = with_savings(request, cut_of(planner, request));
+      const PlanResult result = plan_within_memory(planner, request);
+      if (!saved) continue;
+      REQUIRE(std::holds_alternative<Planned>(result));
+      const Seconds time = evaluated_time(graph, platform, std::get<Planned>(result).plan);
+      CHECK(time <= evaluated_time(graph, platform, saved->plan));
+      const PlanResult fitting = planner.plan(request);
+      const auto* kept = std::get_if<Planned>(&fitting);
+      if (kept == nullptr) continue;
+      CHECK(time <= evaluated_time(graph, platform, kept->plan));
+      if (time < evaluated_time(graph, platform, kept->plan)) ++gained;
+    }
+  }
+  CHECK(gained > 5);
 }
 
 TEST_CASE("memory policy: what any planner answers is sound, fits, and does only what is allowed") {

@@ -6,6 +6,7 @@
 #include "planners/shared/cuts/balanced_cuts.hpp"
 #include "planners/shared/cuts/equal_cuts.hpp"
 #include "planners/shared/cuts/shifted_layers.hpp"
+#include "planners/shared/savings/fastest_plan.hpp"
 #include "planners/shared/savings/least_memory.hpp"
 #include "planners/shared/savings/memory_policy.hpp"
 #include "planners/shared/savings/saved_cut.hpp"
@@ -48,6 +49,8 @@ struct IsLater {
   }
 };
 
+EvenShape shape_of(const Plan& plan) { return {plan.stages.size(), plan.stages.front().replicas.size()}; }
+
 /// Best-first: the cut that seems fastest is looked at more closely, until the one that seems fastest is a plan that
 /// fits.
 class EvenPipelines {
@@ -64,11 +67,29 @@ class EvenPipelines {
   }
 
   PlanResult best() {
-    if (std::optional<Planned> planned = next()) return described(faster(*std::move(planned)));
+    if (std::optional<Planned> planned = fastest()) return described(*std::move(planned));
     if (!least_) throw InputError(*refusal_);
     if (recompute_ != "none") return *std::move(least_);
     if (std::optional<Planned> planned = all_recomputed()) return *std::move(planned);
     return saving_refusal(planner_, request_, *std::move(least_));
+  }
+
+  /// Of the plans with the best claims, one of each shape, the fastest.
+  std::optional<Planned> fastest() {
+    std::optional<Planned> best = next();
+    if (!best) return best;
+    FastestPlan fastest(planner_, request_);
+    std::vector<EvenShape> seen = {shape_of(best->plan)};
+    fastest.add(faster(*std::move(best)));
+    if (shapes_.size() == 1 || request_.only_shape) return std::move(fastest.best());
+    while (seen.size() < shapes_to_compare(request_.graph) && may_be_faster_than(fastest.time())) {
+      std::optional<Planned> other = next();
+      if (!other) break;
+      if (std::ranges::find(seen, shape_of(other->plan)) != seen.end()) continue;
+      seen.push_back(shape_of(other->plan));
+      fastest.add(faster(*std::move(other)));
+    }
+    return std::move(fastest.best());
   }
 
   /// The plan that fits and has the best claim of those not yet taken.
@@ -113,6 +134,12 @@ class EvenPipelines {
     if (!plan) return;
     const Seconds claim = claimed_time(*plan);
     cuts_.push({.planned = {*std::move(plan), {}}, .time = claim, .rank = rank_++, .kind = kind});
+  }
+
+  /// Whether the best claim that is left, if it is much too long, may belong to a plan that takes less than `time`.
+  [[nodiscard]] bool may_be_faster_than(Seconds time) const {
+    constexpr double kMuchTooLong = 1.5;
+    return !cuts_.empty() && cuts_.top().time < kMuchTooLong * time;
   }
 
   /// Keeps the first refusal of a cut without a claim, or else the first one that came.
@@ -342,6 +369,11 @@ class EvenPipelines {
 
 }  // namespace
 
+std::size_t shapes_to_compare(const LayerGraph& graph) {
+  constexpr std::size_t kFewLayers = 500;  // a plan takes a second at most
+  return graph.layers.size() <= kFewLayers ? 6 : 2;
+}
+
 std::vector<EvenShape> best_even_shapes(const PlannerInfo& planner, const PlanRequest& request,
                                         const std::vector<EvenShape>& shapes, std::size_t most) {
   const std::string as_the_policy_says = "none";
@@ -350,7 +382,7 @@ std::vector<EvenShape> best_even_shapes(const PlannerInfo& planner, const PlanRe
   while (best.size() < most) {
     const std::optional<Planned> planned = pipelines.next();
     if (!planned) break;
-    const EvenShape shape{planned->plan.stages.size(), planned->plan.stages.front().replicas.size()};
+    const EvenShape shape = shape_of(planned->plan);
     if (std::ranges::find(best, shape) == best.end()) best.push_back(shape);
   }
   return best;

@@ -24,13 +24,17 @@ struct EvenShape {
 /// **Throws** InputError naming what the platform, the schedule or the model has not enough of.
 [[nodiscard]] std::vector<EvenShape> even_shapes(const PlannerInfo& planner, const PlanRequest& request);
 
+/// How many shapes with the best claims are planned for and compared by evaluations.
+[[nodiscard]] std::size_t shapes_to_compare(const LayerGraph& graph);
+
 /// The `most` shapes whose plans have the best claims, of those that `best_even_pipeline` would choose from and
 /// that fit in memory; the best one first. **Throws** and **costs** as it.
 [[nodiscard]] std::vector<EvenShape> best_even_shapes(const PlannerInfo& planner, const PlanRequest& request,
                                                       const std::vector<EvenShape>& shapes, std::size_t most);
 
-/// Of the shapes the plan with the best claim that fits in memory, with the cheapest memory actions of the request's
-/// policy where it does not fit without (`judged_with_savings`); the first of equal ones. Each shape is cut so that its
+/// Of the plans with the best claims, one of each of `shapes_to_compare` shapes, the fastest (`FastestPlan`); the one
+/// with the better claim of equal ones. They fit in memory, with the cheapest memory actions of the request's
+/// policy where they do not fit without (`judged_with_savings`). Each shape is cut so that its
 /// slowest stage is as fast as possible; where the policy allows recomputation, also for a model that recomputes all.
 /// Of the cuts with that slowest stage it may be another one (`equal_cut`), if that is faster or fits where the first
 /// does not; if the schedule puts several stages on a device, what wins without chosen actions has its layers shifted
@@ -43,7 +47,7 @@ struct EvenShape {
 /// `imbalance`, that time over the mean of all stages.
 /// **Requires** at least one shape. **Throws** InputError if the schedule refuses every shape.
 /// **Cost** `BalancedCuts` for the longest shape, and again for each whose devices are not equally fast; the claim,
-/// `estimated_savings` and `judged_with_savings` for the shapes that may be the best.
+/// `estimated_savings`, `judged_with_savings` and an evaluation for the shapes that may be the best.
 [[nodiscard]] PlanResult best_even_pipeline(const PlannerInfo& planner, const PlanRequest& request,
                                             const std::vector<EvenShape>& shapes, const std::string& recompute);
 

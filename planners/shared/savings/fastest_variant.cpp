@@ -1,11 +1,7 @@
 #include "planners/shared/savings/fastest_variant.hpp"
 
-#include "planners/shared/costs/cost_model.hpp"
-#include "planners/shared/costs/evaluated_claim.hpp"
-#include "planners/shared/turns/level_shares.hpp"
-#include "planners/shared/turns/turn_order.hpp"
+#include "planners/shared/savings/fastest_plan.hpp"
 #include "sim/base/error.hpp"
-#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -28,25 +24,6 @@ std::string chosen_values(const PlannerInfo& planner, const Options& asked, cons
   return values;
 }
 
-bool has_unequal_devices(const Platform& platform) {
-  const Device& first = platform.devices[DeviceId(0)];
-  for (DeviceId id : indices(platform.devices)) {
-    const Device& device = platform.devices[id];
-    if (device.kind != first.kind || device.slowdown != first.slowdown) return true;
-  }
-  return false;
-}
-
-/// Where devices are not alike, the time of the plan with the shares that its replicas and pipelines will get.
-Seconds compared_time(const PlannerInfo& planner, const PlanRequest& request, const Planned& planned) {
-  if (is_asynchronous(planned.plan.schedule)) return claimed_time(planned.plan);
-  if (planner.orders_turns || !has_unequal_devices(request.platform)) {
-    return *evaluated_claim(request, planned.plan).iteration_time;
-  }
-  const Planned levelled = with_level_shares(request, with_ordered_turns(request, planned));
-  return *evaluated_claim(request, levelled.plan).iteration_time;
-}
-
 /// Of two refusals the one that says more.
 bool says_more(const Infeasible& other, const Infeasible& none) {
   const auto rank = [](const Infeasible& one) { return one.smallest_memory ? 0 : one.search ? 1 : one.device ? 2 : 3; };
@@ -58,35 +35,29 @@ class VariantSearch {
  public:
   VariantSearch(const PlannerInfo& planner, const PlanRequest& request,
                 const std::function<PlanResult(const PlanRequest&)>& plan)
-      : planner_(planner), request_(request), plan_(plan) {}
+      : planner_(planner), request_(request), plan_(plan), fastest_(planner, request) {}
 
   void ask(const Options& options) {
     PlanRequest asked = request_;
     asked.options = options;
     try {
       ++tried_;
-      PlanResult result = plan_(asked);
-      if (auto* none = std::get_if<Infeasible>(&result)) {
-        take(std::move(*none), options);
-      } else {
-        take(std::get<Planned>(std::move(result)), asked);
-      }
+      std::visit([&](auto&& answer) { take(std::forward<decltype(answer)>(answer), options); }, plan_(asked));
     } catch (const InputError& error) {
       if (!refusal_) refusal_ = error;
     }
   }
 
-  [[nodiscard]] bool has_plan() const { return best_.has_value(); }
+  [[nodiscard]] bool has_plan() const { return fastest_.best().has_value(); }
 
   [[nodiscard]] PlanResult answer() && {
-    if (best_) {
-      best_->work = work_;
+    if (has_plan()) {
+      Planned best = *std::move(fastest_.best());
+      best.work = work_;
       if (best_is_ > 1) {
-        const bool is_claim = is_asynchronous(best_->plan.schedule);
-        best_->notes.push_back(values_ + (is_claim ? " has the best claim of " : " takes the least time of ") +
-                               std::to_string(tried_) + " tried");
+        best.notes.push_back(values_ + " takes the least time of " + std::to_string(tried_) + " tried");
       }
-      return *std::move(best_);
+      return best;
     }
     if (!none_) throw InputError(*refusal_);
     if (tried_ > 1)
@@ -96,20 +67,17 @@ class VariantSearch {
   }
 
  private:
-  void take(Planned planned, const PlanRequest& asked) {
-    const Seconds time = compared_time(planner_, asked, planned);
+  void take(Planned planned, const Options& options) {
     work_ += planned.work;
-    if (best_ && time >= least_) return;
-    best_ = std::move(planned);
-    least_ = time;
+    if (!fastest_.add(std::move(planned))) return;
     best_is_ = tried_;
-    values_ = chosen_values(planner_, request_.options, asked.options);
+    values_ = chosen_values(planner_, request_.options, options);
   }
 
   /// The one refusal for all variants.
   void take(Infeasible other, const Options& options) {
     work_ += other.work;
-    if (best_) return;
+    if (has_plan()) return;
     if (none_) {
       other.is_costly = none_->is_costly = other.is_costly || none_->is_costly;
       other.sizes_to_try = none_->sizes_to_try = std::max(other.sizes_to_try, none_->sizes_to_try);
@@ -124,8 +92,7 @@ class VariantSearch {
   const PlannerInfo& planner_;
   const PlanRequest& request_;
   const std::function<PlanResult(const PlanRequest&)>& plan_;
-  std::optional<Planned> best_;
-  Seconds least_;       ///< the time of the best plan
+  FastestPlan fastest_;
   std::string values_;  ///< of the best plan, or else of the refusal
   std::optional<Infeasible> none_;
   std::optional<InputError> refusal_;

@@ -3,6 +3,7 @@
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/limits.hpp"
 #include "planners/shared/costs/pipeline_claim.hpp"
+#include "planners/shared/savings/fastest_plan.hpp"
 #include "planners/shared/savings/fastest_variant.hpp"
 #include "planners/shared/savings/least_memory.hpp"
 #include "planners/shared/savings/ledger_fit.hpp"
@@ -51,36 +52,17 @@ std::optional<Planned> cheapest_savings(const PlanRequest& request, const Planne
 
 bool lacks_memory(const Infeasible& none) { return none.device || none.smallest_memory || none.search; }
 
-/// The cut that the planner makes for `asked`, with the cheapest actions of `request`.
-class CutsThatSave {
- public:
-  CutsThatSave(const PlannerInfo& planner, const PlanRequest& request) : planner_(planner), request_(request) {}
-
-  void add(const PlanRequest& asked) {
-    const std::optional<Planned> found = cut(asked);
-    if (!found || has_actions(found->plan)) return;
-    std::optional<Planned> saved = cheapest_savings(request_, *found);
-    if (saved && (!best_ || claimed_time(saved->plan) < claimed_time(best_->plan))) best_ = std::move(saved);
+/// What the planner makes of `asked`, without actions. What it refuses is no cut.
+std::optional<Planned> cut_of(const PlannerInfo& planner, const PlanRequest& asked) {
+  try {
+    PlanResult result = planner.plan(asked);
+    auto* planned = std::get_if<Planned>(&result);
+    if (planned == nullptr || has_actions(planned->plan)) return std::nullopt;
+    return std::move(*planned);
+  } catch (const InputError&) {
+    return std::nullopt;
   }
-
-  [[nodiscard]] std::optional<Planned>& best() { return best_; }
-
- private:
-  /// What the planner refuses is no cut.
-  [[nodiscard]] std::optional<Planned> cut(const PlanRequest& asked) const {
-    try {
-      PlanResult result = planner_.plan(asked);
-      auto* planned = std::get_if<Planned>(&result);
-      return planned == nullptr ? std::nullopt : std::optional(std::move(*planned));
-    } catch (const InputError&) {
-      return std::nullopt;
-    }
-  }
-
-  const PlannerInfo& planner_;
-  const PlanRequest& request_;
-  std::optional<Planned> best_;
-};
+}
 
 bool has_hosts(const PlanRequest& request) {
   return std::ranges::any_of(request.platform.devices, [](const Device& device) { return !device.host.is_none(); });
@@ -90,18 +72,21 @@ bool has_hosts(const PlanRequest& request) {
 /// recomputation and for swaps alone: these have other cuts, and all of a host link for fewer devices. While training
 /// runs it is not: a cut found once more stays closer to the plan that runs.
 PlanResult plan_that_saves(const PlannerInfo& planner, const PlanRequest& request) {
-  PlanResult best = planner.plan(request);
-  const auto* planned = std::get_if<Planned>(&best);
+  PlanResult own = planner.plan(request);
+  const auto* planned = std::get_if<Planned>(&own);
   const bool fits_as_it_is = planned != nullptr && !has_actions(planned->plan);
   const bool is_quick = request.graph.layers.size() * request.platform.devices.size() <= kMostUnitsToRepeat;
-  if (request.memory == MemoryPolicy::Cheapest && has_hosts(request) && !fits_as_it_is && is_quick &&
-      request.running == nullptr) {
-    for (const MemoryPolicy policy : {MemoryPolicy::Recompute, MemoryPolicy::Swap}) {
-      PlanResult other = planner.plan(with_policy(request, policy));
-      if (claimed_time(other) < claimed_time(best)) best = std::move(other);
-    }
+  if (request.memory != MemoryPolicy::Cheapest || !has_hosts(request) || fits_as_it_is || !is_quick ||
+      request.running != nullptr) {
+    return own;
   }
-  return best;
+  FastestPlan fastest(planner, request);
+  if (planned != nullptr) fastest.add(*planned);
+  for (const MemoryPolicy policy : {MemoryPolicy::Recompute, MemoryPolicy::Swap}) {
+    PlanResult other = planner.plan(with_policy(request, policy));
+    if (auto* saving = std::get_if<Planned>(&other)) fastest.add(std::move(*saving));
+  }
+  return fastest.best() ? PlanResult(*std::move(fastest.best())) : own;
 }
 
 }  // namespace
@@ -156,22 +141,41 @@ Infeasible saving_refusal(const PlannerInfo& planner, const PlanRequest& request
 
 namespace {
 
+/// The plan of a planner that cuts without actions. What one that searches for cuts that fit would do with memory
+/// without end may still be faster with actions than any cut that fits without.
+PlanResult plan_with_common_policy(const PlannerInfo& planner, const PlanRequest& request) {
+  const Platform roomy = with_memory(request.platform, kMostMemory);
+  std::optional<Planned> wanted;
+  if (planner.cuts_by_memory) {
+    wanted = cut_of(planner, on_platform(request, roomy));
+    if (wanted) {
+      PlanResult result = judged(request, *wanted);
+      if (std::holds_alternative<Planned>(result)) return result;
+    }
+  }
+  PlanResult kept = planner.plan(request);
+  auto* found = std::get_if<Planned>(&kept);
+  if (found == nullptr && !lacks_memory(std::get<Infeasible>(kept))) return kept;
+  if (found != nullptr && has_actions(found->plan)) return kept;
+  if (found != nullptr && !planner.cuts_by_memory && !has_caps(found->plan)) return kept;
+  if (!planner.cuts_by_memory) wanted = cut_of(planner, on_platform(request, roomy));
+  FastestPlan fastest(planner, request);
+  if (found != nullptr) fastest.add(*found);
+  const auto add_saved = [&](const std::optional<Planned>& cut) {
+    if (!cut) return;
+    if (std::optional<Planned> saved = cheapest_savings(request, *cut)) fastest.add(*std::move(saved));
+  };
+  add_saved(wanted);
+  const LayerGraph recomputed = with_all_recomputed(request.graph);
+  add_saved(cut_of(planner, on_graph(request, recomputed)));
+  if (fastest.best()) return *std::move(fastest.best());
+  return saving_refusal(planner, request, std::get<Infeasible>(std::move(kept)));
+}
+
 PlanResult plan_that_fits(const PlannerInfo& planner, const PlanRequest& request) {
   if (planner.saves_memory && planner.cuts_by_memory) return plan_that_saves(planner, request);
-  PlanResult kept = planner.plan(request);
-  if (request.memory == MemoryPolicy::Keep || planner.saves_memory) return kept;
-  auto* fits = std::get_if<Planned>(&kept);
-  if (fits == nullptr && !lacks_memory(std::get<Infeasible>(kept))) return kept;
-  if (fits != nullptr && (!has_caps(fits->plan) || has_actions(fits->plan))) return kept;
-  CutsThatSave cuts(planner, request);
-  const Platform roomy = with_memory(request.platform, kMostMemory);
-  cuts.add(on_platform(request, roomy));
-  const LayerGraph recomputed = with_all_recomputed(request.graph);
-  cuts.add(on_graph(request, recomputed));
-  std::optional<Planned>& best = cuts.best();
-  if (fits != nullptr && (!best || claimed_time(fits->plan) <= claimed_time(best->plan))) return kept;
-  if (best) return *std::move(best);
-  return saving_refusal(planner, request, std::get<Infeasible>(std::move(kept)));
+  if (planner.saves_memory || request.memory == MemoryPolicy::Keep) return planner.plan(request);
+  return plan_with_common_policy(planner, request);
 }
 
 /// That the planner does not know which devices are faster; none if all are equally fast.

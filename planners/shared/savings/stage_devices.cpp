@@ -85,7 +85,6 @@ std::vector<Options> with_shapes(const Options& options, const std::vector<EvenS
 }  // namespace
 
 Variants shape_variants(const PlannerInfo& planner, const PlanRequest& request) {
-  constexpr std::size_t kFewLayers = 500;  // a plan takes a second at most
   const Options& options = request.options;
   const UnitGrain grain = grain_of(options.word("granularity"));
   const std::size_t units = unit_bounds(request.graph, canonical_order(request.graph), grain).size() - 1;
@@ -96,7 +95,7 @@ Variants shape_variants(const PlannerInfo& planner, const PlanRequest& request) 
   PlanRequest asked = request;
   asked.only_shape = true;
   if (may_recompute(request.memory)) asked.memory = MemoryPolicy::Recompute;
-  const std::size_t most = request.graph.layers.size() <= kFewLayers ? 6 : 2;
+  const std::size_t most = shapes_to_compare(request.graph);
   std::vector<EvenShape> tried = best_even_shapes(planner, asked, shapes, most);
   std::vector<EvenShape> longest;  // for each number of replicas
   std::ranges::unique_copy(shapes, std::back_inserter(longest), {}, &EvenShape::replicas);

@@ -1,0 +1,57 @@
+#include "planners/shared/savings/fastest_plan.hpp"
+
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/evaluated_claim.hpp"
+#include "planners/shared/turns/level_shares.hpp"
+#include "planners/shared/turns/turn_order.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+bool has_unequal_devices(const Platform& platform) {
+  const Device& first = platform.devices[DeviceId(0)];
+  for (DeviceId id : indices(platform.devices)) {
+    const Device& device = platform.devices[id];
+    if (device.kind != first.kind || device.slowdown != first.slowdown) return true;
+  }
+  return false;
+}
+
+/// Of an iteration, or of a microbatch in the long run.
+Seconds evaluated_time(const PlanRequest& request, const Plan& plan) {
+  if (!is_asynchronous(plan.schedule)) return *evaluated_claim(request, plan).iteration_time;
+  const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
+  return *evaluate_until_converged(request.graph, request.platform, program).period;
+}
+
+/// With the shares that replicas and pipelines will get.
+Seconds compared_time(const PlannerInfo& planner, const PlanRequest& request, const Planned& planned) {
+  if (planner.orders_turns || !has_unequal_devices(request.platform)) return evaluated_time(request, planned.plan);
+  return evaluated_time(request, with_level_shares(request, with_ordered_turns(request, planned)).plan);
+}
+
+}  // namespace
+
+Seconds FastestPlan::time() {
+  if (!time_) time_ = compared_time(planner_, request_, *best_);
+  return *time_;
+}
+
+bool FastestPlan::add(Planned planned) {
+  if (!best_) {
+    best_ = std::move(planned);
+    return true;
+  }
+  if (planned.plan == best_->plan) return false;
+  const Seconds other = compared_time(planner_, request_, planned);
+  if (other >= time()) return false;
+  best_ = std::move(planned);
+  time_ = other;
+  return true;
+}
+
+}  // namespace stagecraft
