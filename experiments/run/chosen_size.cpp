@@ -14,7 +14,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -24,8 +26,6 @@ namespace stagecraft {
 namespace {
 
 using Say = std::function<void(const std::string&)>;
-
-constexpr std::size_t kSlowerOnes = 2;  ///< sizes in a row after which no larger ones are tried
 
 /// Whether a profile is extrapolated to that size, for a kind of device that the model knows and the platform has.
 bool is_extrapolated(const ProfileSource& source, const Inputs& inputs, std::int64_t size) {
@@ -55,11 +55,11 @@ std::vector<std::int64_t> known_sizes(const Inputs& inputs, const PlanningChoice
   return sizes;
 }
 
-/// Of the known sizes those to try.
-std::vector<std::int64_t> sizes_to_try(const Inputs& inputs, const PlanningChoices& choices, const Say& say) {
+/// Of the known sizes those to begin with.
+std::vector<std::int64_t> first_sizes(const Inputs& inputs, const std::vector<std::int64_t>& known) {
   std::vector<std::int64_t> sizes;
   std::int64_t least = 1;
-  for (const std::int64_t size : known_sizes(inputs, choices, say)) {
+  for (const std::int64_t size : known) {
     const bool is_next = size >= least;
     if (is_next) least = 2 * size;
     const bool is_given = std::ranges::any_of(inputs.model.profiles,
@@ -68,6 +68,64 @@ std::vector<std::int64_t> sizes_to_try(const Inputs& inputs, const PlanningChoic
   }
   return sizes;
 }
+
+/// Asks for sizes until all of them, or as many as are worth the wait, were asked for.
+class FastestSize {
+ public:
+  FastestSize(SizeTries& tries, std::vector<std::int64_t> sizes) : tries_(tries), sizes_(std::move(sizes)) {}
+
+  /// Increasing sizes, until two in a row are too large for memory.
+  void try_increasing(const std::vector<std::int64_t>& some, Activity& activity) {
+    std::size_t lacking = 0;
+    for (std::size_t i = 0; i < some.size() && lacking < kLackingOnes && !has_asked_enough(); ++i) {
+      activity.count(i, some.size(), "sizes");
+      lacking = ask(some[i]) || !tries_.best() ? 0 : lacking + 1;
+      if (lacking == kLackingOnes) std::erase_if(sizes_, [&](std::int64_t size) { return size > some[i]; });
+    }
+  }
+
+  /// The others, those next to the fastest one first.
+  void try_others(Activity& activity) {
+    while (!has_asked_enough()) {
+      const std::optional<std::int64_t> next = untried_next_to(tries_.best());
+      if (!next) return;
+      activity.count(tries_.tried().size(), sizes_.size(), "sizes");
+      ask(*next);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kLackingOnes = 2;
+  static constexpr std::size_t kMostTried = 32;
+
+  bool ask(std::int64_t size) {
+    const SizeAnswer answer = tries_.ask(size);
+    work_ += answer.work;
+    return answer.fits;
+  }
+
+  [[nodiscard]] bool has_asked_enough() const {
+    return work_ > run_limits::kMostSearchWork || tries_.tried().size() >= kMostTried;
+  }
+
+  /// The untried size with the fewest others between it and `best`; of two the smaller one.
+  [[nodiscard]] std::optional<std::int64_t> untried_next_to(std::optional<std::int64_t> best) const {
+    const auto middle = best ? std::ranges::find(sizes_, *best) - sizes_.begin() : 0;
+    std::optional<std::int64_t> nearest;
+    std::ptrdiff_t least = std::ssize(sizes_);
+    for (std::ptrdiff_t i = 0; i < std::ssize(sizes_); ++i) {
+      const std::int64_t size = sizes_[static_cast<std::size_t>(i)];
+      if (tries_.tried().contains(size) || std::abs(i - middle) >= least) continue;
+      least = std::abs(i - middle);
+      nearest = size;
+    }
+    return nearest;
+  }
+
+  SizeTries& tries_;
+  std::vector<std::int64_t> sizes_;  ///< increasing
+  double work_ = 0.0;
+};
 
 SizeTries::Verdict judge_speed(const Planning& planning, const Inputs& inputs, const PlanningChoices& choices) {
   const Report report = evaluate_planning(planning, inputs.platform, choices.run_length);
@@ -95,16 +153,13 @@ Planning plan_at_fastest_size(const PlannerInfo& planner, const Inputs& inputs, 
   using Clock = std::chrono::steady_clock;
   check_size_choice(choices);
   const Clock::time_point start = Clock::now();
-  const std::vector<std::int64_t> sizes = sizes_to_try(inputs, choices, say);
+  const std::vector<std::int64_t> known = known_sizes(inputs, choices, say);
   Activity activity("looking for the fastest microbatch size");
   SizeTries tries(planner, inputs, choices,
                   [&](const Planning& planning) { return judge_speed(planning, inputs, choices); });
-  std::size_t slower = 0;
-  for (std::size_t i = 0; i < sizes.size() && slower < kSlowerOnes; ++i) {
-    activity.count(i, sizes.size(), "sizes");
-    static_cast<void>(tries.ask(sizes[i]));
-    slower = !tries.best() || tries.best() == sizes[i] ? 0 : slower + 1;
-  }
+  FastestSize search(tries, known);
+  search.try_increasing(first_sizes(inputs, known), activity);
+  search.try_others(activity);
   const std::optional<std::int64_t> best = tries.best();
   Planning planning = best ? tries.take_best(say) : tries.explain_none(say);
   planning.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());

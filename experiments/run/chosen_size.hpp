@@ -12,12 +12,13 @@ namespace stagecraft {
 
 inline constexpr const char* kFastestSize = "auto";  ///< the word for `PlanningChoices::fastest_size`
 
-/// Plans as `make_plan`, at the microbatch size that the user gives or, with `fastest_size`, at several: those that the
-/// choices allow (`sizes_to_choose`), from the smallest on each at least twice the one before, and those of the model
-/// file; but none at which the model's times are extrapolated. Two sizes in a row that are no faster than the fastest
-/// end this.
+/// Plans as `make_plan`, at the microbatch size that the user gives or, with `fastest_size`, at those that the choices
+/// allow (`sizes_to_choose`) and at which no times are extrapolated: first from the smallest on each at least twice the
+/// one before, and those of the model file; then the others, the nearest to the fastest one first. Nothing larger than
+/// two of the first in a row that do not fit is tried, and no more than 32 sizes, or as many as take
+/// `run_limits::kMostSearchWork`.
 /// **Returns** the plan with the most samples per second without contention (`evaluate_planning`) among those that fit,
-/// of equal ones that of the smallest size; if none fits, the answer for the smallest size. A note names the sizes. The
+/// of equal ones the first; if none fits, the answer for the smallest size. A note names the sizes. The
 /// time is that of all of them.
 /// **Throws** InputError as `check_size_choice`, if no size may be tried, if all are refused, and if an external
 /// planner fails.

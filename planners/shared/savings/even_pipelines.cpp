@@ -51,6 +51,9 @@ struct IsLater {
 
 EvenShape shape_of(const Plan& plan) { return {plan.stages.size(), plan.stages.front().replicas.size()}; }
 
+/// Whether every stage has a run of devices of its own.
+bool is_straight(const EvenShape& shape, const Plan& plan) { return plan.stages.size() == shape.length; }
+
 /// Best-first: the cut that seems fastest is looked at more closely, until the one that seems fastest is a plan that
 /// fits.
 class EvenPipelines {
@@ -260,8 +263,6 @@ class EvenPipelines {
   }
 
   static constexpr std::size_t kClaimed = std::numeric_limits<std::size_t>::max();
-
-  static bool is_straight(const EvenShape& shape, const Plan& plan) { return plan.stages.size() == shape.length; }
 
   [[nodiscard]] Figures claim_of(const EvenShape& shape, const Plan& plan) const {
     if (is_straight(shape, plan)) return pipeline_claim(request_.graph, request_.platform, plan);

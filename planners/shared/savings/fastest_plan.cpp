@@ -5,6 +5,7 @@
 #include "planners/shared/turns/level_shares.hpp"
 #include "planners/shared/turns/turn_order.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/model/check_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <utility>
@@ -21,8 +22,9 @@ bool has_unequal_devices(const Platform& platform) {
   return false;
 }
 
-/// Of an iteration, or of a microbatch in the long run.
+/// Of an iteration, or of a microbatch in the long run; without end if devices that have to talk are not connected.
 Seconds evaluated_time(const PlanRequest& request, const Plan& plan) {
+  if (!check_plan(request.graph, request.platform, plan).empty()) return kNever;
   if (!is_asynchronous(plan.schedule)) return *evaluated_claim(request, plan).iteration_time;
   const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
   return *evaluate_until_converged(request.graph, request.platform, program).period;

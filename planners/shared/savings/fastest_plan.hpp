@@ -16,7 +16,7 @@ class FastestPlan {
   /// Both must outlive it.
   FastestPlan(const PlannerInfo& planner, const PlanRequest& request) : planner_(planner), request_(request) {}
 
-  /// Whether it is the fastest so far. **Requires** a plan that breaks no rule. **Cost** that of its evaluation, and at
+  /// Whether it is the fastest so far. A plan that breaks a rule is slower than all others. **Cost** that of its evaluation, and at
   /// the second plan that of the first one's.
   bool add(Planned planned);
 

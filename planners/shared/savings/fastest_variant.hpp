@@ -6,10 +6,10 @@
 
 namespace stagecraft {
 
-/// The fastest of the plans that `plan` makes for the planner's variants of the request, with a note that says
-/// which it is, if not the first; of equal ones the first. Without variants, what `plan` makes for the request.
-/// They are compared by `FastestPlan`. A variant that is refused is left out. Without any plan the answer is the refusal that says
-/// most: with what memory there would be one, and the least of it.
+/// The fastest (`FastestPlan`) of the plans that `plan` makes for the planner's variants of the request, with a note
+/// that says which it is, if not the first. Without variants, what `plan` makes for the request. A variant that is
+/// refused is left out. Without any plan the answer is the refusal that says most: with what memory there would be one,
+/// and the least of it.
 /// **Throws** InputError if every variant is refused: that of the first. **Cost** of `plan` for each.
 [[nodiscard]] PlanResult fastest_variant(const PlannerInfo& planner, const PlanRequest& request,
                                          const std::function<PlanResult(const PlanRequest&)>& plan);
