@@ -11,9 +11,11 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace stagecraft {
 namespace {
@@ -59,6 +61,13 @@ std::vector<std::string> simulate(const std::string& plan, const std::vector<std
   return arguments;
 }
 
+std::size_t longest_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t longest = 0;
+  for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
+  return longest;
+}
+
 TEST_CASE("list: every planner with its options, and every other list") {
   const Json planners = json_of({"list", "planners"}).at("planners");
   CHECK(planners.size() == all_planners().size());
@@ -75,7 +84,13 @@ TEST_CASE("list: every planner with its options, and every other list") {
     CHECK_FALSE(list.empty());
     const std::string shown = run({"list", kind}).out;
     for (const Json& entry : list) CHECK(shown.find(entry.at("name")) != std::string::npos);
+    CHECK(longest_line(shown) <= 100);
   }
+  const Json model = json_of({"list", "models", "vgg16"}).at("models").front();
+  CHECK(model.at("network") == "vgg16");
+  CHECK(model.at("device") == "V100-SXM2-16GB");
+  CHECK(run({"list", "models"}).out.find(model.at("source").get<std::string>()) == std::string::npos);
+  CHECK(run({"list", "models", "vgg16"}).out.find(model.at("source").get<std::string>()) != std::string::npos);
   CHECK(run({"list", "planers"}).err.find("did you mean 'planners'?") != std::string::npos);
   CHECK(run({"list", "planners", "unifrom"}).err.find("did you mean 'uniform'?") != std::string::npos);
 }
