@@ -206,7 +206,7 @@ Section claims_section(const StudySummary& summary, const std::vector<PlanningTi
   Section section;
   section.heading = "Claims and regret";
   section.items = {
-      "error: (predicted − simulated) / simulated time",
+      "error: (claimed − simulated) / simulated time",
       "rank: Spearman's correlation of both times of a sample, each over the best simulated one of its group",
       "regret: the group's best samples/s over the planner's",
       "x best: time over the least possible for the plan's cut (1: no order is faster); geometric mean"};

@@ -210,7 +210,7 @@ std::string legend(const std::vector<Comparison>& comparisons, const RowChoice& 
     return std::ranges::any_of(comparisons,
                                [&](const Comparison& each) { return std::ranges::any_of(each.rows, has); });
   };
-  std::string text = "memory: peak of the fullest device; claim: how far the planner's own prediction was off\n";
+  std::string text = "memory: peak of the fullest device; claim: how far the planner's claim was off\n";
   const bool marks_with_flush = has_best(comparisons, &is_synchronous);
   const bool marks_without = has_best(comparisons, &is_asynchronous);
   if (marks_with_flush || marks_without) text += "> the most samples/s";

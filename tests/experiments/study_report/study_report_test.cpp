@@ -90,7 +90,7 @@ Claims and regret
 planner    claims  mean error  worst error  rank  compared  regret  worst regret  x best
 uniform         1      -5.0 %       -5.0 %     -         1   1.543         1.543   1.250
 pipedream       1      -5.0 %       -5.0 %     -         1   1.000         1.000   1.250
-- error: (predicted − simulated) / simulated time
+- error: (claimed − simulated) / simulated time
 - rank: Spearman's correlation of both times of a sample, each over the best simulated one of its group
 - regret: the group's best samples/s over the planner's
 - x best: time over the least possible for the plan's cut (1: no order is faster); geometric mean
