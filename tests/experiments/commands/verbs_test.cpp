@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -292,48 +291,6 @@ TEST_CASE("simulate: the orders of a schedule file, and their refusal") {
         "for "
         "the backward of microbatch 0 of stage 1 on gpu1; gpu1 at the forward of microbatch 1 of stage 1 waits for the "
         "forward of microbatch 1 of stage 0 on gpu0");
-}
-
-TEST_CASE("completion, man: every verb and every long option is in them") {
-  const std::string man = run({"man"}).out;
-  const std::string help = run({"--help"}).out;
-  for (const char* shell : {"bash", "zsh", "fish"}) {
-    CAPTURE(shell);
-    const std::string script = run({"completion", shell}).out;
-    for (const char* word : {"simulate", "describe", "microbatch-size", "schedule-file", "no-timings", "uniform"}) {
-      CAPTURE(word);
-      CHECK(script.find(word) != std::string::npos);
-    }
-  }
-  for (const char* verb : {"plan", "check", "simulate", "compare", "model", "import", "list", "describe", "schema"}) {
-    CHECK(man.find(".SS " + std::string(verb) + "\n") != std::string::npos);
-    CHECK(help.find(verb) != std::string::npos);
-  }
-  CHECK(man.find("\\-\\-schedule\\-file") != std::string::npos);
-  CHECK(run({"completion", "csh"}).code == 2);
-}
-
-TEST_CASE("completion: bash completes verbs, options and the values of options") {
-  const Folder folder;
-  const std::string script = folder.file("stagecraft.bash", run({"completion", "bash"}).out);
-  const auto completes = [&](const std::string& line, const std::string& expected) {
-    const std::string command = "bash -c 'source " + script + "; COMP_WORDS=(" + line +
-                                "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _stagecraft; [[ \"${COMPREPLY[*]}\" == \"" +
-                                expected + "\" ]]'";
-    CAPTURE(line);
-    CHECK(std::system(command.c_str()) == 0);  // NOLINT(cert-env33-c,concurrency-mt-unsafe): that shell is meant
-  };
-  completes("stagecraft sim", "simulate");
-  completes("stagecraft plan --plat", "--platform");
-  completes("stagecraft plan --planner unif", "uniform");
-  completes("stagecraft --json list sched", "schedules");
-  completes("stagecraft simulate p.yaml --engine ev", "evaluate");
-  completes("stagecraft compare --planners spp,da", "spp,data-parallel spp,dapple spp,dawnpiper");
-  completes("stagecraft compare --planners spp,gpipe,unif", "spp,gpipe,uniform");
-  completes("stagecraft plan --memory chea", "cheapest");
-  completes("stagecraft simulate p.yaml --replan no", "none");
-  completes("stagecraft make-events --of nod", "nodes");
-  completes("stagecraft help simu", "simulate");
 }
 
 }  // namespace
