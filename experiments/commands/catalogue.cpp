@@ -3,7 +3,6 @@
 #include "experiments/run/inputs.hpp"
 #include "experiments/study/study.hpp"
 #include "experiments/study/study_file.hpp"
-#include "experiments/view/table.hpp"
 #include "planners/registry.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
@@ -84,7 +83,9 @@ std::vector<CatalogueEntry> model_entries() {
   for (const ShippedFile& file : shipped_files("traces")) {
     const LayerGraph graph = load_model(file.path).profiles.front();
     CatalogueEntry entry{file.name, graph.name + " on " + graph.device_kind, graph.source, {}, {}};
-    entry.facts = {{"microbatch_size", graph.microbatch_size},
+    entry.facts = {{"network", graph.name},
+                   {"device", graph.device_kind},
+                   {"microbatch_size", graph.microbatch_size},
                    {"layers", static_cast<std::int64_t>(graph.layers.size())},
                    {"parameters_bytes", totals(graph).parameters.value()},
                    {"file", file.path}};
@@ -128,60 +129,18 @@ std::vector<CatalogueEntry> study_entries() {
 struct Source {
   std::string kind;
   std::vector<CatalogueEntry> (*load)();
+  std::string summary_word;
 };
 
 const std::vector<Source>& sources() {
-  static const std::vector<Source> kSources = {{"planners", planner_entries},   {"schedules", schedule_entries},
-                                               {"platforms", platform_entries}, {"models", model_entries},
-                                               {"devices", device_entries},     {"architectures", architecture_entries},
-                                               {"studies", study_entries}};
+  static const std::vector<Source> kSources = {{"planners", planner_entries, "summary"},
+                                               {"schedules", schedule_entries, "summary"},
+                                               {"platforms", platform_entries, "kinds"},
+                                               {"models", model_entries, ""},
+                                               {"devices", device_entries, "summary"},
+                                               {"architectures", architecture_entries, "network"},
+                                               {"studies", study_entries, ""}};
   return kSources;
-}
-
-std::string number_text(double value) {
-  const bool is_whole = std::abs(value) < 1e15 && value == std::floor(value);
-  return is_whole ? std::to_string(static_cast<std::int64_t>(value)) : format_number(value);
-}
-
-/// The value as JSON, but a text without quotes and a whole number without a decimal point.
-std::string plain(const Detail& value) {
-  if (const auto* number = std::get_if<double>(&value.value)) return number_text(*number);
-  const auto* text = std::get_if<std::string>(&value.value);
-  return text != nullptr ? *text : to_json(value, -1);
-}
-
-const Detail& at(const Detail::Record& record, const std::string& key) {
-  return std::ranges::find(record, key, &std::pair<std::string, Detail>::first)->second;
-}
-
-std::string bounds_text(const Detail::Record& option) {
-  const Detail& least = at(option, "least");
-  const Detail& most = at(option, "most");
-  const auto text = [](const Detail& value) { return number_text(std::get<double>(value.value)); };
-  const bool has_least = least != Detail();
-  const bool has_most = most != Detail();
-  if (has_least && has_most) return text(least) + " to " + text(most);
-  if (has_least) return "at least " + text(least);
-  return has_most ? "at most " + text(most) : "";
-}
-
-std::string option_text(const Detail::Record& option) {
-  std::string text = "  " + plain(at(option, "name")) + " (";
-  if (at(option, "type") != Detail()) text += plain(at(option, "type")) + "; ";
-  text += "default " + plain(at(option, "default"));
-  const std::string bounds = bounds_text(option);
-  if (!bounds.empty()) text += "; " + bounds;
-  return text + "): " + plain(at(option, "description")) + "\n";
-}
-
-/// One line of an entry, such as `memory: 16 GiB` for the key `memory_bytes`.
-std::string fact_text(std::string key, const Detail& value) {
-  const std::string ending = "_bytes";
-  const bool is_size = key.ends_with(ending);
-  if (is_size) key.resize(key.size() - ending.size());
-  std::ranges::replace(key, '_', ' ');
-  return "  " + key + ": " + (is_size ? format_human_bytes(Bytes(std::get<std::int64_t>(value.value))) : plain(value)) +
-         "\n";
 }
 
 }  // namespace
@@ -197,7 +156,7 @@ const std::vector<std::string>& catalogue_kinds() {
 
 Catalogue load_catalogue(const std::string& kind) {
   for (const Source& source : sources()) {
-    if (source.kind == kind) return {kind, source.load()};
+    if (source.kind == kind) return {kind, source.load(), source.summary_word};
   }
   throw InputError("unknown list " + quote(kind), {}, suggest_name(kind, catalogue_kinds()));
 }
@@ -213,17 +172,6 @@ Detail::Record catalogue_record(const Catalogue& catalogue) {
     list.emplace_back(std::move(record));
   }
   return {{catalogue.kind, std::move(list)}};
-}
-
-std::string catalogue_text(const Catalogue& catalogue) {
-  std::string text;
-  for (const CatalogueEntry& entry : catalogue.entries) {
-    text += (text.empty() ? "" : "\n") + entry.name + ": " + entry.summary + "\n";
-    for (const auto& [key, value] : entry.facts) text += fact_text(key, value);
-    if (!entry.source.empty()) text += "  source: " + entry.source + "\n";
-    for (const Detail& option : entry.options) text += option_text(std::get<Detail::Record>(option.value));
-  }
-  return text;
 }
 
 }  // namespace stagecraft

@@ -21,6 +21,7 @@ struct CatalogueEntry {
 struct Catalogue {
   std::string kind;  ///< name of the list on the command line, such as `planners`
   std::vector<CatalogueEntry> entries;
+  std::string summary_word;  ///< head of the column of summaries; empty: the facts say the same
 };
 
 /// The names of all lists, in the order in which the help names them.
@@ -33,7 +34,11 @@ struct Catalogue {
 /// `{"<kind>": [{"name": …, "summary": …, "source": …, facts, "options": […]}, …]}`
 [[nodiscard]] Detail::Record catalogue_record(const Catalogue& catalogue);
 
-/// The same as text: name and summary of each entry, and everything else indented below them.
+/// A table with a row for each entry: name, facts without paths, and summary. It has at most 100 columns, or as many
+/// as a narrower screen.
 [[nodiscard]] std::string catalogue_text(const Catalogue& catalogue);
+
+/// Name and summary, and all facts, the source and the options indented below them.
+[[nodiscard]] std::string entry_text(const CatalogueEntry& entry);
 
 }  // namespace stagecraft

@@ -4,6 +4,7 @@
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/option_text.hpp"
+#include "experiments/run/replan_choices.hpp"
 #include "planners/registry.hpp"
 #include "sim/io/json_schema.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 namespace stagecraft {
 namespace {
@@ -42,6 +44,41 @@ Words schedule_names() {
   Words names;
   for (const ScheduleFamily* schedule : all_families()) names.push_back(schedule->name);
   return names;
+}
+
+/// `KEY=`, or all `KEY=VALUE` of an option with few values.
+void append_items(Words& items, const OptionInfo& option) {
+  Words values = option.choices;
+  if (std::holds_alternative<bool>(option.default_value)) values = {"true", "false"};
+  if (values.empty()) values.emplace_back();
+  for (const std::string& value : values) items.push_back(option.name + "=" + value);
+}
+
+Words items_of(const std::vector<OptionInfo>& options) {
+  Words items;
+  for (const OptionInfo& option : options) append_items(items, option);
+  return items;
+}
+
+Words keys_of(const Words& names) {
+  Words items;
+  for (const std::string& name : names) items.push_back(name + "=");
+  return items;
+}
+
+std::map<std::string, Words> schedule_items() {
+  std::map<std::string, Words> items;
+  for (const ScheduleFamily* schedule : all_families()) items[schedule->name] = items_of(schedule->parameters);
+  return items;
+}
+
+std::map<std::string, Words> replan_items() {
+  std::map<std::string, Words> items{{"none", {}}};
+  for (const PlannerInfo* planner : all_planners()) {
+    Words& of_planner = items[planner->name] = keys_of(replan_keys());
+    for (const std::string& item : items_of(planner->options)) of_planner.push_back(item);
+  }
+  return items;
 }
 
 Words described_names() {
@@ -80,6 +117,7 @@ const std::vector<Values>& known_values() {
       {"", "--planners", planner_names},
       {"", "--replan", replan_names},
       {"", "--schedule", schedule_names},
+      {"", "--training", [] { return keys_of(training_option_keys()); }},
       {"", "--memory", memory_policies},
       {"", "--engine", [] { return Words{"replay", "evaluate"}; }},
       {"", "--network", [] { return Words{"platform", "analytic"}; }},
@@ -107,7 +145,10 @@ ArgumentInfo argument_info(const CLI::Option& option, const std::string& verb) {
   info.takes_value = option.get_items_expected_max() > 0;
   info.required = option.get_required();
   if (info.takes_value) info.values = values_of(verb, info.names.front());
-  info.takes_list = info.names.front() == "--planners";
+  const std::string& name = info.names.front();
+  if (name == "--schedule") info.later = schedule_items();
+  if (name == "--replan") info.later = replan_items();
+  info.takes_list = name == "--planners" || name == "--training" || !info.later.empty();
   return info;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct ArgumentInfo {
   bool takes_value = false;
   bool required = false;
   std::vector<std::string> values;  ///< the known values; empty: anything, such as a file
-  bool takes_list = false;          ///< several of them, with commas between
+  bool takes_list = false;          ///< several items with commas between; the first is one of `values`
+  std::map<std::string, std::vector<std::string>> later;  ///< the known later items by the first one; empty: `values`
 };
 
 /// A verb with its arguments, the common options included.

@@ -1,6 +1,7 @@
 #include "experiments/commands/completion_script.hpp"
 
 #include <map>
+#include <set>
 
 namespace stagecraft {
 namespace {
@@ -38,6 +39,31 @@ std::string words_of(const std::vector<ArgumentInfo>& arguments) {
   return joined(words);
 }
 
+/// The words that may stand behind a comma where `values` may not: by option and first item, such as
+/// `--schedule 1f1b-star`.
+std::map<std::string, std::string> later_words(const CommandTree& tree) {
+  std::map<std::string, std::string> words;
+  for (const VerbInfo& verb : tree.verbs) {
+    for (const ArgumentInfo& argument : verb.arguments) {
+      for (const auto& [first, items] : argument.later) words[argument.names.front() + " " + first] = joined(items);
+    }
+  }
+  return words;
+}
+
+/// The branches of a `case` in bash or zsh over option and first item; `open` and `close` enclose the words. An unknown
+/// first item has none.
+std::string later_branches(const CommandTree& tree, const std::string& open, const std::string& close) {
+  std::set<std::string> options;
+  std::string text;
+  for (const auto& [at, words] : later_words(tree)) {
+    text += "      '" + at + "') " + open + words + close + " ;;\n";
+    options.insert(at.substr(0, at.find(' ')));
+  }
+  for (const std::string& option : options) text += "      '" + option + " '*) " + open + close + " ;;\n";
+  return text;
+}
+
 /// The branches of a `case` in bash that set the known values of each verb's options.
 std::string bash_values(const CommandTree& tree) {
   std::string text;
@@ -71,7 +97,7 @@ std::string zsh_argument(const ArgumentInfo& argument) {
   const std::string special = "[]:\\";
   const std::string words = joined(argument.values);
   const std::string action = words.empty()         ? "_files"
-                             : argument.takes_list ? "{_values -s , value " + words + "}"
+                             : argument.takes_list ? "{_stagecraft_items " + argument.names.front() + " " + words + "}"
                                                    : "(" + words + ")";
   if (argument.positional) {
     return in_quotes(":" + escaped(argument.names.front(), special) + ":" + action);
@@ -80,7 +106,8 @@ std::string zsh_argument(const ArgumentInfo& argument) {
   for (const std::string& name : argument.names) {
     const std::string value = argument.takes_value ? ":value:" + action : "";
     if (!text.empty()) text += ' ';
-    std::string specification = "*" + name + "[";
+    std::string specification = "*" + name;
+    specification += argument.takes_value && name.starts_with("--") ? "=[" : "[";
     specification.append(escaped(argument.description, special)).append("]").append(value);
     text += in_quotes(specification);
   }
@@ -97,7 +124,8 @@ std::string fish_argument(const std::string& condition, const ArgumentInfo& argu
   if (argument.takes_value && !argument.positional) line += " -r";
   if (!argument.values.empty()) {
     const std::string words = joined(argument.values);
-    line += " -a " + in_quotes(argument.takes_list ? "(__stagecraft_list " + words + ")" : words);
+    const std::string items = "(__stagecraft_items " + argument.names.front() + " " + words + ")";
+    line += " -a " + in_quotes(argument.takes_list ? items : words);
   }
   return line + " -d " + in_quotes(argument.description) + "\n";
 }
@@ -111,21 +139,36 @@ std::string bash_completion(const CommandTree& tree) {
       "# bash completion for " + tree.program + "; load it with: source <(" + tree.program + " completion bash)\n_" +
       tree.program +
       "() {\n"
-      "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
-      "  local verb='' words='' values='' list='' before='' i\n"
-      "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+      "  local typed=${COMP_WORDS[COMP_CWORD]} at=$COMP_CWORD verb='' words='' values='' list='' before='' i\n"
+      "  # bash takes --option=a,k=v for five words\n"
+      "  while ((at > 1)) && [[ ${COMP_WORDS[at]} == = || ${COMP_WORDS[at-1]} == = ]]; do\n"
+      "    at=$((at - 1)) typed=${COMP_WORDS[at]}$typed\n"
+      "  done\n"
+      "  local option=${COMP_WORDS[at-1]} current=$typed whole=''\n"
+      "  [[ $typed != --*=* ]] || { option=${typed%%=*} current=${typed#*=} whole=$option=; }\n"
+      "  for ((i = 1; i < at; i++)); do\n"
       "    [[ ${COMP_WORDS[i]} == -* ]] || { verb=${COMP_WORDS[i]}; break; }\n"
       "  done\n"
-      "  case \"$verb $previous\" in\n" +
+      "  case \"$verb $option\" in\n" +
       bash_values(tree) +
       "  esac\n"
-      "  case \"$previous\" in\n"
+      "  if [[ -n $list && $current == *,* ]]; then\n"
+      "    before=${current%,*},\n"
+      "    case \"$option ${current%%,*}\" in\n" +
+      later_branches(tree, "values='", "'") +
+      "    esac\n"
+      "  fi\n"
+      "  case \"$option\" in\n"
       "    " +
       options_with_value(tree) +
       ")\n"
-      "      [[ -z $list || $current != *,* ]] || before=${current%,*},\n"
-      "      mapfile -t COMPREPLY < <(compgen -P \"$before\" -W \"$values\" -- \"${current#\"$before\"}\"\n"
-      "        compgen -f -- \"$current\")\n"
+      "      mapfile -t COMPREPLY < <(compgen -P \"$whole$before\" -W \"$values\" -- \"${current#\"$before\"}\"\n"
+      "        [[ -n $list ]] || compgen -P \"$whole\" -f -- \"$current\")\n"
+      "      [[ $COMP_WORDBREAKS != *=* ]] || before=${typed%\"${typed##*=}\"} "
+      "COMPREPLY=(\"${COMPREPLY[@]#\"$before\"}\")\n"
+      "      [[ -n ${COMPREPLY[*]} ]] || COMPREPLY=()\n"
+      "      [[ -z $list ]] || compopt +o filenames 2>/dev/null\n"
+      "      [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null\n"
       "      return ;;\n"
       "  esac\n"
       "  case \"$verb\" in\n"
@@ -136,8 +179,8 @@ std::string bash_completion(const CommandTree& tree) {
   }
   return text +
          "  esac\n"
-         "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\"\n"
-         "    [[ -z $verb || $current == -* ]] || compgen -f -- \"$current\")\n"
+         "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$typed\"\n"
+         "    [[ -z $verb || $typed == -* ]] || compgen -f -- \"$typed\")\n"
          "}\n"
          "complete -o filenames -F _" +
          tree.program + " " + tree.program + "\n";
@@ -145,7 +188,14 @@ std::string bash_completion(const CommandTree& tree) {
 
 std::string zsh_completion(const CommandTree& tree) {
   std::string text = "#compdef " + tree.program + "\n# zsh completion; load it with: source <(" + tree.program +
-                     " completion zsh)\n_" + tree.program + "() {\n  local -a verbs\n  verbs=(\n";
+                     " completion zsh)\n"
+                     "_stagecraft_items() {\n"
+                     "  local at=\"$1 ${PREFIX%%,*}\"\n"
+                     "  local -a items=(\"${@[2,-1]}\")\n"
+                     "  if compset -P '*,'; then\n"
+                     "    case $at in\n" +
+                     later_branches(tree, "items=(", ")") + "    esac\n  fi\n  compadd -S '' -a items\n}\n_" +
+                     tree.program + "() {\n  local -a verbs\n  verbs=(\n";
   for (const VerbInfo& verb : tree.verbs) {
     text += "    " + in_quotes(verb.name + ":" + escaped(verb.summary, ":\\")) + "\n";
   }
@@ -165,9 +215,23 @@ std::string zsh_completion(const CommandTree& tree) {
 std::string fish_completion(const CommandTree& tree) {
   std::string text = "# fish completion; load it with: " + tree.program + " completion fish | source\n";
   text +=
-      "function __stagecraft_list --description 'the words, after what is typed up to the last comma'\n"
-      "  set -l before (commandline -ct | string replace -r '^--[^=]*=' '' | string replace -r '[^,]*$' '')\n"
-      "  printf '%s\\n' \"$before\"$argv\n"
+      "function __stagecraft_items --description 'OPTION ITEM...: the items, after what is typed up to the last "
+      "comma'\n"
+      "  set -l typed (commandline -ct | string replace -r '^--[^=]*=' '')\n"
+      "  set -l before (string replace -r '[^,]*$' '' -- \"$typed\")\n"
+      "  set -l items $argv[2..-1]\n"
+      "  if test -n \"$before\"\n"
+      "    switch \"$argv[1] \"(string replace -r ',.*' '' -- \"$typed\")\n";
+  std::set<std::string> options;
+  for (const auto& [at, words] : later_words(tree)) {
+    text += "      case '" + at + "'\n        set items " + words + "\n";
+    options.insert(at.substr(0, at.find(' ')));
+  }
+  for (const std::string& option : options) text += "      case '" + option + " *'\n        set items\n";
+  text +=
+      "    end\n"
+      "  end\n"
+      "  test (count $items) -eq 0; or printf '%s\\n' \"$before\"$items\n"
       "end\n";
   for (const ArgumentInfo& argument : tree.arguments) text += fish_argument("__fish_use_subcommand", argument);
   for (const VerbInfo& verb : tree.verbs) {

@@ -28,11 +28,12 @@ VerbAction configure_list(CLI::App& command) {
   auto options = std::make_shared<ListOptions>();
   add_required(command, "KIND", options->kind,
                "planners, schedules, platforms, models, devices, architectures (networks) or studies");
-  add_option(command, "NAME", options->name, "list only the entry of this name");
+  add_option(command, "NAME", options->name, "tell all of the entry of this name: options, bounds, source");
   return [options](const Settings&) {
     Catalogue catalogue = load_catalogue(options->kind);
     if (options->name) select(catalogue, *options->name);
-    return Answer{.text = catalogue_text(catalogue), .json = to_json(catalogue_record(catalogue))};
+    const std::string text = options->name ? entry_text(catalogue.entries.front()) : catalogue_text(catalogue);
+    return Answer{.text = text, .json = to_json(catalogue_record(catalogue))};
   };
 }
 
@@ -40,7 +41,7 @@ VerbAction configure_list(CLI::App& command) {
 
 const Verb list_verb{
     .name = "list",
-    .summary = "list what can be chosen: names, summaries, options with defaults and bounds, sources",
+    .summary = "list what can be chosen, or tell all of one: options with defaults and bounds, source",
     .configure = configure_list,
     .examples = {"stagecraft list planners", "stagecraft list models"},
 };

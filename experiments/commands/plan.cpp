@@ -73,7 +73,7 @@ VerbAction configure_plan(CLI::App& command) {
 
 const Verb plan_verb{
     .name = "plan",
-    .summary = "make a plan with one planner; print the plan, its prediction and its evaluation",
+    .summary = "make a plan with one planner; print the plan, its claim and its evaluation",
     .configure = configure_plan,
     .examples = {"stagecraft plan --model vgg16 --platform dgx-1-v100 --planner spp -o plan.yaml",
                  "stagecraft plan --model bert-large --platform dgx-a100 --planner gpipe --set stages=4"},

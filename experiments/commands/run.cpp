@@ -163,6 +163,9 @@ Answer answer_run(const RunOptions& options, const Settings& settings) {
   check_filters(expansion, choices);
   const Manifest manifest = make_manifest(study, expansion, command_of(options));
   refuse_common_problem(study, manifest, choices);
+  for (const std::string& problem : problems_of_values(manifest, wanted_cells(manifest, choices))) {
+    settings.say("warning: cells with this value are invalid: " + problem);
+  }
   if (options.dry_run) return answer_dry_run(manifest, expansion, choices, settings);
   const StudyRun run = run_study(manifest, choices, settings);
   for (const std::string& warning : run.results.warnings) settings.say("warning: " + warning);

@@ -170,7 +170,7 @@ std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platf
 std::string prediction_remark(const Plan& plan, bool synchronous) {
   const Figures& predicted = plan.predicted;
   if (headline(predicted) == std::nullopt || (synchronous ? predicted.iteration_time : predicted.period)) return "";
-  return "warning: the plan predicts " + std::string(synchronous ? "a period" : "an iteration time") +
+  return "warning: the plan claims " + std::string(synchronous ? "a period" : "an iteration time") +
          ", which is compared with nothing, because a run of the schedule " + quote(plan.schedule.name) + " has " +
          (synchronous ? "an iteration time" : "a period");
 }

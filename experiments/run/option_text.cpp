@@ -113,10 +113,15 @@ std::vector<std::string> read_list_option(const std::string& option, const std::
   return items;
 }
 
+const std::vector<std::string>& training_option_keys() {
+  static const std::vector<std::string> kKeys = {"gradient_copies",        "optimizer_copies", "boundary_buffers",
+                                                 "input_gradient_release", "gradient_bucket",  "stash"};
+  return kKeys;
+}
+
 Training read_training_option(const std::optional<std::string>& text) {
   const std::string option = "--training";
-  const std::vector<std::string> keys = {"gradient_copies",        "optimizer_copies", "boundary_buffers",
-                                         "input_gradient_release", "gradient_bucket",  "stash"};
+  const std::vector<std::string>& keys = training_option_keys();
   Training training;
   if (!text) return training;
   std::set<std::string> given;

@@ -45,6 +45,9 @@ namespace stagecraft {
 /// The items of `a,b,c`; empty items are refused.
 [[nodiscard]] std::vector<std::string> read_list_option(const std::string& option, const std::string& text);
 
+/// The keys of `--training`.
+[[nodiscard]] const std::vector<std::string>& training_option_keys();
+
 /// `gradient_copies=1,optimizer_copies=2,…` over the defaults.
 [[nodiscard]] Training read_training_option(const std::optional<std::string>& text);
 

@@ -111,8 +111,7 @@ void require_times_in_place(const std::string& option, const ReplanChoices& choi
 
 void require_option(const std::string& option, const PlannerInfo& planner, const std::string& key) {
   if (planner.takes_any_option || std::ranges::count(planner.options, key, &OptionInfo::name) > 0) return;
-  std::vector<std::string> known{"window",  "imbalance", "patience", "gain",       "horizon", "latency",
-                                 "migrate", "restart",   "leave",    "checkpoint", "save",    "memory"};
+  std::vector<std::string> known = replan_keys();
   for (const OptionInfo& each : planner.options) known.push_back(each.name);
   throw InputError("neither re-planning nor planner " + quote(planner.name) + " has an option " + quote(key),
                    {"", 0, 0, option}, suggest_name(key, known));
@@ -128,6 +127,12 @@ std::size_t end_of_name(const std::string& text) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& replan_keys() {
+  static const std::vector<std::string> kKeys{"window",  "imbalance", "patience", "gain",       "horizon", "latency",
+                                              "migrate", "restart",   "leave",    "checkpoint", "save",    "memory"};
+  return kKeys;
+}
 
 std::string planner_of_replan(const std::string& text) { return text.substr(0, end_of_name(text)); }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace stagecraft {
 
@@ -28,14 +29,16 @@ struct ReplanChoices {
   Seconds save = {};                                      ///< `Replanning::save`
 };
 
+/// The keys that say when a planner is asked, and what a change takes: all but the planner's options.
+[[nodiscard]] const std::vector<std::string>& replan_keys();
+
 /// Finds the planner of a name.
 using PlannerOfName = std::function<std::shared_ptr<const PlannerInfo>(const std::string& name)>;
 
 /// The planner's name in the text that `read_replan_option` reads; `none` if there is none.
 [[nodiscard]] std::string planner_of_replan(const std::string& text);
 
-/// Reads `none`, or `PLANNER[,KEY=VALUE…]` with the keys `window`, `memory`, `migrate`, `restart`, `leave`,
-/// `checkpoint`, `save` and those of the policy, and the planner's options. None for `none`.
+/// Reads `none`, or `PLANNER[,KEY=VALUE…]` with `replan_keys()` and the planner's options. None for `none`.
 /// **Throws** InputError naming `option`.
 [[nodiscard]] std::optional<ReplanChoices> read_replan_option(const std::string& option, const std::string& text,
                                                               const PlannerOfName& planner_of);

@@ -31,6 +31,15 @@ HashedInput<Model> load_model(const Manifest& manifest, const CellSpec& cell) {
   return model;
 }
 
+void check_values(const Manifest& manifest, const CellSpec& cell) {
+  std::string hash;
+  if (!cell.model_values.empty()) {
+    static_cast<void>(load(find_file(manifest, "model", cell.model), cell.model_values, hash, parse_model));
+  }
+  if (cell.platform_values.empty()) return;
+  static_cast<void>(load(find_file(manifest, "platform", cell.platform), cell.platform_values, hash, parse_platform));
+}
+
 HashedInput<Platform> load_platform(const Manifest& manifest, const CellSpec& cell) {
   HashedInput<Platform> platform;
   platform.input = build_platform(

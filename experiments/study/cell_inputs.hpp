@@ -21,6 +21,9 @@ struct HashedInput {
 [[nodiscard]] HashedInput<Model> load_model(const Manifest& manifest, const CellSpec& cell);
 [[nodiscard]] HashedInput<Platform> load_platform(const Manifest& manifest, const CellSpec& cell);
 
+/// **Throws** InputError where the files with the cell's values are refused as they are read. Builds no platform.
+void check_values(const Manifest& manifest, const CellSpec& cell);
+
 /// Both, with the model's profile for the platform (`fit_to_platform`).
 [[nodiscard]] Inputs joined(HashedInput<Model> model, HashedInput<Platform> platform);
 

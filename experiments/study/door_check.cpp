@@ -9,11 +9,14 @@
 #include "sim/base/child_process.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/events_file.hpp"
+#include "sim/io/json.hpp"
 
 #include <algorithm>
 #include <csignal>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -75,18 +78,72 @@ bool have_common_problem(const Manifest& manifest, const std::vector<std::size_t
   });
 }
 
-}  // namespace
+/// A whole key, such as `platform.nodes.count`, and its value as JSON.
+using KeyValue = std::pair<std::string, std::string>;
 
-void refuse_common_problem(const Manifest& manifest, const std::vector<std::size_t>& cells) {
-  if (cells.empty()) return;
-  ChildProcess child(
+std::vector<KeyValue> values_of(const CellSpec& spec) {
+  std::vector<KeyValue> values;
+  for (const auto& [path, value] : spec.model_values) values.emplace_back("model." + path, to_json(value, -1));
+  for (const auto& [path, value] : spec.platform_values) values.emplace_back("platform." + path, to_json(value, -1));
+  return values;
+}
+
+/// Values that the files of some cell allow, and the problems of those that some cell's files refuse.
+struct JudgedValues {
+  std::set<KeyValue> allowed;
+  std::vector<std::pair<KeyValue, std::string>> refused;
+  std::set<std::string> looked_at;  ///< files with values
+
+  [[nodiscard]] bool is_allowed(const KeyValue& value) const { return allowed.contains(value); }
+};
+
+void judge_values(const Manifest& manifest, const CellSpec& spec, JudgedValues& judged) {
+  const std::vector<KeyValue> values = values_of(spec);
+  const bool is_known = std::ranges::all_of(values, [&](const KeyValue& each) { return judged.is_allowed(each); });
+  if (is_known || !judged.looked_at.insert(model_key(spec) + platform_key(spec)).second) return;
+  try {
+    check_values(manifest, spec);
+    judged.allowed.insert(values.begin(), values.end());
+  } catch (const InputError& error) {
+    const auto value = std::ranges::find(values, error.place().key, &KeyValue::first);
+    if (value == values.end()) return;
+    const bool is_new = std::ranges::none_of(judged.refused, [&](const auto& each) { return each.first == *value; });
+    if (is_new) judged.refused.emplace_back(*value, error.what());
+  }
+}
+
+/// Does `body` in a child process with the limits of a cell.
+ChildProcess look(const Manifest& manifest, const std::function<void(FrameSender&)>& body) {
+  return ChildProcess(
       [&](FrameSender& sender) {
         limit_memory(manifest.limits);
         std::signal(SIGALRM, SIG_DFL);
         set_alarm(std::min(manifest.limits.time, kLongestLook));
-        if (have_common_problem(manifest, cells)) sender.send(0, "");
+        body(sender);
       },
       ChildErrors::Kept);
+}
+
+}  // namespace
+
+std::vector<std::string> problems_of_values(const Manifest& manifest, const std::vector<std::size_t>& cells) {
+  ChildProcess child = look(manifest, [&](FrameSender& sender) {
+    JudgedValues judged;
+    for (const std::size_t cell : cells) judge_values(manifest, read_cell(manifest.cells[cell].cell), judged);
+    for (const auto& [value, problem] : judged.refused) {
+      if (!judged.is_allowed(value)) sender.send(0, problem);
+    }
+  });
+  std::vector<std::string> problems;
+  while (std::optional<Frame> frame = child.receive()) problems.push_back(std::move(frame->bytes));
+  return problems;
+}
+
+void refuse_common_problem(const Manifest& manifest, const std::vector<std::size_t>& cells) {
+  if (cells.empty()) return;
+  ChildProcess child = look(manifest, [&](FrameSender& sender) {
+    if (have_common_problem(manifest, cells)) sender.send(0, "");
+  });
   if (!child.receive()) return;
   UnreadableInputs unreadable;
   if (const auto problem = problem_of(manifest, manifest.cells[cells.front()], unreadable)) throw InputError(*problem);

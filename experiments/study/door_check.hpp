@@ -3,6 +3,7 @@
 #include "experiments/study/manifest.hpp"
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace stagecraft {
@@ -16,5 +17,12 @@ namespace stagecraft {
 /// **Requires** that this process has only one thread, because it forks.
 /// **Cost** that of reading the files of one cell, unless all of them have a problem.
 void refuse_common_problem(const Manifest& manifest, const std::vector<std::size_t>& cells);
+
+/// Why values of keys `model.…` and `platform.…` make invalid all cells that have them: a message for each such value,
+/// in the order of the cells. Looks as `refuse_common_problem` does, and likewise says nothing if that takes long.
+/// **Requires** that this process has only one thread, because it forks.
+/// **Cost** that of reading the files of one cell for each value.
+[[nodiscard]] std::vector<std::string> problems_of_values(const Manifest& manifest,
+                                                          const std::vector<std::size_t>& cells);
 
 }  // namespace stagecraft

@@ -11,7 +11,7 @@ struct StudyGroup;
 /// How well a contender knows its own plans, and how good they are, in the groups in which all its cells are `ok`.
 struct Claims {
   std::size_t plans = 0;              ///< groups in which it predicts a time
-  std::optional<double> mean_error;   ///< (predicted − simulated) / simulated; arithmetic mean over these groups
+  std::optional<double> mean_error;   ///< (claimed − simulated) / simulated; arithmetic mean over these groups
   std::optional<double> worst_error;  ///< the one furthest from 0
   /// Spearman's, of predicted and simulated times of a sample, each divided by the best simulated one of its group, so
   /// that what makes a whole group slow does not count. Values closer than 1e-9 are ties. None for fewer than three

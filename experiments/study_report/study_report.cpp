@@ -45,7 +45,16 @@ std::string remedy_text(const StudyLine& line) {
   return text.empty() ? text : "would fit with " + text;
 }
 
-std::string outcome_text(const StudyLine& line) {
+std::string shown_rate(const StudyLine& line) { return line.throughput ? short_number(*line.throughput) : "-"; }
+
+/// What the best line of the group shows as samples/s; empty if none is marked.
+std::string best_rate(const StudyGroup& group) {
+  const auto best = std::ranges::find_if(group.lines, &StudyLine::is_best);
+  return best == group.lines.end() ? "" : shown_rate(*best);
+}
+
+/// A line that shows the same samples/s as the best one, `best_rate`, says so.
+std::string outcome_text(const StudyLine& line, const std::string& best_rate) {
   const bool is_uniform = line.counts.ended.size() + (line.counts.not_run > 0 ? 1 : 0) == 1;
   std::string text = counts_text(line.counts);
   if (is_uniform) {
@@ -53,7 +62,9 @@ std::string outcome_text(const StudyLine& line) {
   }
   const std::string remedy = remedy_text(line);
   if (!remedy.empty()) text += " (" + remedy + ")";
-  return line.is_best ? text + ", best" : text;
+  if (line.is_best) return text + ", best";
+  const bool is_ok = line.counts.of(CellStatus::Ok) == line.counts.total();
+  return is_ok && shown_rate(line) == best_rate ? text + ", best as printed" : text;
 }
 
 std::string time_text(const StudyLine& line) {
@@ -83,7 +94,7 @@ Columns find_columns(const StudySummary& summary) {
   return columns;
 }
 
-std::vector<std::string> figure_cells(const StudyLine& line, const Columns& columns) {
+std::vector<std::string> figure_cells(const StudyLine& line, const Columns& columns, const std::string& best_rate) {
   std::vector<std::string> cells;
   if (columns.schedule) cells.push_back(or_dash(line.schedule) + (line.period_s ? " *" : ""));
   cells.push_back(or_dash(line.configuration));
@@ -91,7 +102,7 @@ std::vector<std::string> figure_cells(const StudyLine& line, const Columns& colu
   for (std::size_t i = 0; i < columns.extra.size(); ++i) {
     cells.push_back(figure_text(columns.extra[i], line.extra[i]));
   }
-  cells.push_back(line.throughput ? short_number(*line.throughput) : "-");
+  cells.push_back(shown_rate(line));
   if (columns.speed_up) cells.push_back(ratio_or_dash(line.speed_up));
   if (columns.interval) cells.push_back(interval_text(line.speed_up));
   cells.push_back(time_text(line));
@@ -99,7 +110,7 @@ std::vector<std::string> figure_cells(const StudyLine& line, const Columns& colu
     cells.push_back(line.sample.prediction_error ? signed_percent(*line.sample.prediction_error) : "-");
   cells.push_back(line.bubble_ratio ? percent(*line.bubble_ratio) : "-");
   cells.push_back(line.peak_memory_bytes ? bytes_text(*line.peak_memory_bytes) : "-");
-  cells.push_back(outcome_text(line));
+  cells.push_back(outcome_text(line, best_rate));
   return cells;
 }
 
@@ -127,10 +138,11 @@ Section group_section(const StudySummary& summary, const StudyGroup& group, cons
   section.heading = group.keys.empty() ? "All cells" : keys_text(group.keys);
   Table& table = section.table.emplace(Table{{"planner"}, {}, 3, true});
   append(table.header, figure_header(columns));
+  const std::string best = best_rate(group);
   for (const StudyLine& line : group.lines) {
     if (line.is_best) section.strong_rows.insert(table.rows.size());
     table.rows.push_back({summary.contenders[line.contender].name});
-    append(table.rows.back(), figure_cells(line, columns));
+    append(table.rows.back(), figure_cells(line, columns, best));
   }
   return section;
 }
@@ -146,7 +158,7 @@ Section only_planner_section(const StudySummary& summary, Columns columns) {
   for (const StudyGroup& group : summary.groups) {
     std::vector<std::string> cells;
     for (const auto& [key, value] : group.keys) cells.push_back(value_text(value));
-    append(cells, figure_cells(group.lines.front(), columns));
+    append(cells, figure_cells(group.lines.front(), columns, ""));
     table.rows.push_back(std::move(cells));
   }
   return section;
@@ -206,7 +218,7 @@ Section claims_section(const StudySummary& summary, const std::vector<PlanningTi
   Section section;
   section.heading = "Claims and regret";
   section.items = {
-      "error: (predicted − simulated) / simulated time",
+      "error: (claimed − simulated) / simulated time",
       "rank: Spearman's correlation of both times of a sample, each over the best simulated one of its group",
       "regret: the group's best samples/s over the planner's",
       "x best: time over the least possible for the plan's cut (1: no order is faster); geometric mean"};

@@ -51,6 +51,8 @@ std::string claim_text(const ComparisonRow& row) {
   return error ? signed_percent(*error) : "-";
 }
 
+std::string shown_rate(const ComparisonRow& row) { return short_number(row.simulation->report.throughput); }
+
 std::string over_bound_text(const ComparisonRow& row) {
   const auto over = row.simulation->over_bound();
   return over ? short_number(*over) : "-";
@@ -67,7 +69,7 @@ constexpr std::array kNarrow = {
     Column{"replicas", [](const ComparisonRow& row) { return configuration_text(*row.plan()); }},
     Column{"devices",
            [](const ComparisonRow& row) { return std::to_string(row.simulation->report.measured_devices()); }},
-    Column{"samples/s", [](const ComparisonRow& row) { return short_number(row.simulation->report.throughput); }},
+    Column{"samples/s", &shown_rate},
     Column{"bubble", [](const ComparisonRow& row) { return percent(row.simulation->report.bubble_ratio); }},
     Column{"memory", [](const ComparisonRow& row) { return peak_text(fullest(row.simulation->report)); }},
     Column{"saves", [](const ComparisonRow& row) { return saving_text(*row.planning->planned()); }},
@@ -92,13 +94,23 @@ std::vector<Column> columns_of(const RowChoice& choice) {
   return columns;
 }
 
-/// Whether it is the best of the rows that flush, or of those that do not: they are not the same training.
+/// Whether it is the best of the rows that flush, or of those that do not: they are not the same training. All rows are
+/// that show the same samples/s as the first one.
 bool is_best(const Comparison& comparison, const ComparisonRow& row) {
   const auto is_rival = [&](const ComparisonRow& other) {
     return other.outcome() == "ok" && is_asynchronous(other) == is_asynchronous(row);
   };
   const auto first = std::ranges::find_if(comparison.rows, is_rival);
-  return first != comparison.rows.end() && &*first == &row;
+  return first != comparison.rows.end() && is_rival(row) && shown_rate(*first) == shown_rate(row);
+}
+
+/// Whether several rows of a kind are marked as the best.
+bool has_tie(const Comparison& comparison) {
+  const auto count = [&](bool (*is_kind)(const ComparisonRow& row)) {
+    return std::ranges::count_if(comparison.rows,
+                                 [&](const ComparisonRow& row) { return is_kind(row) && is_best(comparison, row); });
+  };
+  return count(&is_synchronous) > 1 || count(&is_asynchronous) > 1;
 }
 
 /// Whether a row of that kind is marked as the best.
@@ -210,11 +222,12 @@ std::string legend(const std::vector<Comparison>& comparisons, const RowChoice& 
     return std::ranges::any_of(comparisons,
                                [&](const Comparison& each) { return std::ranges::any_of(each.rows, has); });
   };
-  std::string text = "memory: peak of the fullest device; claim: how far the planner's own prediction was off\n";
+  std::string text = "memory: peak of the fullest device; claim: how far the planner's claim was off\n";
   const bool marks_with_flush = has_best(comparisons, &is_synchronous);
   const bool marks_without = has_best(comparisons, &is_asynchronous);
   if (marks_with_flush || marks_without) text += "> the most samples/s";
   if (marks_with_flush && marks_without) text += ", of plans with a flush and of those without";
+  if (std::ranges::any_of(comparisons, &has_tie)) text += "; several rows show the same";
   if (marks_with_flush || marks_without) text += "\n";
   if (any(&has_equal_stages)) text += std::string(kFoldedStages) + "\n";
   if (any(&has_savings)) text += std::string(kSavesLegend) + "\n";

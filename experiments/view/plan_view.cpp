@@ -239,7 +239,7 @@ std::string plan_text(const LayerGraph& graph, const Platform& platform, const S
                      counted(plan.microbatches, "microbatch") + " of " + counted(plan.microbatch_size, "sample") +
                      "\n" + updates_text(stage_updates(graph, program)) + "\n" +
                      stage_table(graph, platform, program, evaluated) + "\n" +
-                     figures_text("predicted by the planner", plan.predicted) +
+                     figures_text("the planner's claim", plan.predicted) +
                      figures_text("evaluated without contention", evaluated.figures());
   if (evaluated.period && !evaluated.converged()) text += "not converged: " + drift_text(evaluated) + "\n";
   text += lacking_text(evaluated, platform);

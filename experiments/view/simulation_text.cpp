@@ -91,7 +91,7 @@ std::string comparison_text(const Simulation& simulation, const Plan& plan, cons
     return std::vector<std::string>{name, time_or_dash(time), largest_peak_text(figures)};
   };
   Table table{{"", simulated.period ? "period" : "iteration time", "largest peak"}, {}};
-  table.rows.push_back(row("predicted by the planner", plan.predicted));
+  table.rows.push_back(row("the planner's claim", plan.predicted));
   table.rows.push_back(row("evaluated without contention", simulation.evaluated));
   if (simulation.choices.engine == EngineChoice::Replay) table.rows.push_back(row("replayed", simulated));
   const PlanLoad& load = simulation.load;
@@ -102,7 +102,7 @@ std::string comparison_text(const Simulation& simulation, const Plan& plan, cons
   }
   std::string text = to_text(table) + bound_text(simulation, platform);
   if (const auto error = simulation.prediction_error(plan.predicted)) {
-    text += "prediction error: " + signed_percent(*error) + "\n";
+    text += "error of the claim: " + signed_percent(*error) + "\n";
   }
   return text;
 }

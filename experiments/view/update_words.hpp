@@ -24,7 +24,8 @@ struct Plan;
 /// they do on a period that cannot last, that it cannot.
 [[nodiscard]] std::string drift_text(const Report& report);
 
-/// A sentence above a table whose rows have those samples per update; empty if all are equal.
+/// A sentence above a table whose rows have those samples per update, with the option that makes them equal; empty if
+/// they are.
 [[nodiscard]] std::string different_updates_text(const std::set<std::int64_t>& samples);
 
 /// The size of the buckets in which the replicas of a plan exchange gradients, 0 if they do so after the backward;

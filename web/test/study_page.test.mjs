@@ -6,7 +6,7 @@ import { file, study } from "./runs.mjs";
 import { load } from "./source.mjs";
 
 const { readStudy } = await load("study/data.ts");
-const { paretoFront } = await load("study/scatter.ts");
+const { filtered, paretoFront } = await load("study/scatter.ts");
 
 const browser = await launch();
 after(() => browser.close());
@@ -80,7 +80,9 @@ test("bars show the speed-ups of all groups, or of one", async () => {
   await opened({}, async (page) => {
     const bars = () => page.evaluate(() => [...document.querySelectorAll(".picture title")].map((each) => each.textContent));
     const expected = (lines) => lines.filter((line) => line.speed_up !== null).map((line) => `${line.name}: ${line.speed_up.toFixed(3)}`);
-    assert.deepEqual(await bars(), expected(quick.told.overall));
+    const all = quick.told.overall.filter((line) => line.speed_up !== null);
+    const means = all.map((line) => `${line.name}: ${line.speed_up.toFixed(3)} (${line.groups_compared} of ${line.groups})`);
+    assert.deepEqual(await bars(), means);
     await page.select(".chooser select", "1");
     assert.deepEqual(await bars(), expected(quick.told.groups[1].lines));
   });
@@ -126,6 +128,23 @@ test("two cells share one time axis: what moves the one moves the other", async 
     assert.ok(closer[1] > first[1]);
     const times = quick.told.groups[0].lines.map((line) => line.iteration_time_s);
     assert.ok(Math.abs(cells[0].until - times[0]) < 1e-9 && Math.abs(cells[1].until - times[2]) < 1e-9);
+  });
+});
+
+test("the chart over keys shows the groups with the chosen values of the other keys", async () => {
+  assert.deepEqual(filtered(readStudy(quick.data).entries, new Map()).length, 16);
+  const left = filtered(readStudy(quick.data).entries, new Map([["model", "bert-large"], ["platform", "dgx-1-v100"]]));
+  assert.deepEqual(left.map(({ planner }) => planner), ["data-parallel", "uniform", "spp", "pipedream"]);
+  assert.ok(left.every(({ keys }) => keys.model === "bert-large" && keys.platform === "dgx-1-v100"));
+  await opened({}, async (page) => {
+    const texts = () => page.evaluate(() => [...document.querySelectorAll(".filters label")].map((each) => [each.innerText.split(" ")[0], each.hidden]));
+    assert.deepEqual(await texts(), [["model", true], ["platform", false]]);
+    const values = () => page.evaluate(() => [...document.querySelectorAll(".filters select")].map((each) => [...each.options].map(({ text }) => text)));
+    assert.deepEqual((await values())[1], ["all", "pipedream-cluster-a", "dgx-1-v100"]);
+    const drawn = () => page.evaluate(() => document.querySelector(".filters ~ .chart canvas").toDataURL());
+    const all = await drawn();
+    await page.select(".filters label:nth-child(2) select", "2");
+    assert.notEqual(await drawn(), all);
   });
 });
 

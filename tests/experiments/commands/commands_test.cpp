@@ -43,7 +43,7 @@ TEST_CASE("simulate: figures of a run that can be computed by hand") {
 TEST_CASE("simulate, check: a prediction that the schedule has no figure for is told") {
   const Toy toy;
   const std::string told =
-      "warning: the plan predicts a period, which is compared with nothing, because a run of the "
+      "warning: the plan claims a period, which is compared with nothing, because a run of the "
       "schedule 'gpipe' has an iteration time";
   CHECK(toy.on("check").err.empty());
   std::string text = read(toy.plan);
@@ -253,12 +253,12 @@ TEST_CASE("simulate: a claim of a period is not shown as one of an iteration") {
   plan.replace(plan.find("iteration_time"), std::string("iteration_time").size(), "period");
   write(toy.plan, plan);
   const std::string text = toy.on("simulate").out;
-  const std::string told = "predicted by the planner";
+  const std::string told = "the planner's claim";
   const std::size_t at = text.find(told);
   REQUIRE(at != std::string::npos);
   const std::string claim = text.substr(at + told.size(), text.find('\n', at) - at - told.size());
   CHECK(claim.find_first_not_of(" -") == std::string::npos);
-  CHECK(text.find("prediction error") == std::string::npos);
+  CHECK(text.find("error of the claim") == std::string::npos);
 }
 
 TEST_CASE("plan: writes JSON on demand, and nothing when there is no plan or an error") {

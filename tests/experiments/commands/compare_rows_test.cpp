@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -69,6 +70,21 @@ TEST_CASE("compare: the best plan with a flush and the best one without are mark
   }
   REQUIRE(marked.size() == 2);
   CHECK(std::ranges::count_if(marked, [](const std::string& line) { return line.starts_with("> pipedream *"); }) == 1);
+}
+
+TEST_CASE("compare: rows that show the same samples/s as the best one are marked too") {
+  const auto marked = [](const std::string& planners) {
+    std::set<std::string> names;
+    const Ran ran = run({"compare", "--model", "bert-large", "--platform", "dgx-1-v100", "--planners", planners});
+    for (const std::string& line : lines_of(ran.out)) {
+      if (line.starts_with("> ") && !line.starts_with("> the most"))
+        names.insert(line.substr(2, line.find(' ', 2) - 2));
+    }
+    CHECK((ran.out.find("; several rows show the same\n") != std::string::npos) == (names.size() > 1));
+    return names;
+  };
+  CHECK(marked("uniform,dapple,gpipe") == std::set<std::string>{"uniform", "dapple"});  // both: the whole model on each
+  CHECK(marked("uniform,gpipe") == std::set<std::string>{"uniform"});
 }
 
 TEST_CASE("compare: the first screen has eight columns and is at most 100 wide, with --wide come the others") {

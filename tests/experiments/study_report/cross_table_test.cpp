@@ -190,7 +190,7 @@ planner  claims  mean error  worst error  rank  compared  regret  worst regret  
 base          0           -            -     -         4   2.449         6.000       -
 lazy          0           -            -     -         4   1.000         1.000       -
 eager         0           -            -     -         2   2.000         2.000       -
-- error: (predicted − simulated) / simulated time
+- error: (claimed − simulated) / simulated time
 - rank: Spearman's correlation of both times of a sample, each over the best simulated one of its group
 - regret: the group's best samples/s over the planner's
 - x best: time over the least possible for the plan's cut (1: no order is faster); geometric mean

@@ -56,6 +56,27 @@ StudyMaker example() {
   return maker;
 }
 
+TEST_CASE("study report: a line that shows the samples/s of the best one says so") {
+  StudyMaker maker;
+  const auto add = [&](const std::string& planner, CellStatus status, double throughput) {
+    maker.cell(Keys{{"planner", planner}}).row(status, figures(throughput, 1.0));
+  };
+  add("a", CellStatus::Ok, 1000.2);
+  add("b", CellStatus::Ok, 1000.1);
+  add("c", CellStatus::Ok, 999.0);
+  add("d", CellStatus::OutOfMemory, 1000.1);
+  const std::string text = to_text(study_document(summarise_study(maker.results)));
+  const auto outcome = [&](const std::string& planner) {
+    const std::size_t line = text.find("\n" + planner + " ", text.find("All cells"));
+    const std::string row = text.substr(line + 1, text.find('\n', line + 1) - line - 1);
+    return row.substr(row.rfind("  ") + 2);
+  };
+  CHECK(outcome("a") == "ok, best");
+  CHECK(outcome("b") == "ok, best as printed");
+  CHECK(outcome("c") == "ok");
+  CHECK(outcome("d") == "out of memory");
+}
+
 TEST_CASE("study report: the text, word for word") {
   CHECK(to_text(study_document(summarise_study(example().results))) ==
         R"(Study two, "sizes"
@@ -90,7 +111,7 @@ Claims and regret
 planner    claims  mean error  worst error  rank  compared  regret  worst regret  x best
 uniform         1      -5.0 %       -5.0 %     -         1   1.543         1.543   1.250
 pipedream       1      -5.0 %       -5.0 %     -         1   1.000         1.000   1.250
-- error: (predicted − simulated) / simulated time
+- error: (claimed − simulated) / simulated time
 - rank: Spearman's correlation of both times of a sample, each over the best simulated one of its group
 - regret: the group's best samples/s over the planner's
 - x best: time over the least possible for the plan's cut (1: no order is faster); geometric mean

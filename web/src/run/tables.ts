@@ -88,7 +88,7 @@ export function claims(run: Run): HTMLElement {
   };
   const peaks = Object.fromEntries(list(report.devices).map((each) => [each.name as string, each.peak_memory_bytes]));
   const rows = [
-    row("claimed by the planner", report.predicted as Values),
+    row("the planner's claim", report.predicted as Values),
     row("evaluated without contention", report.evaluated as Values),
   ];
   if (report.engine === "replay") rows.push(row("replayed", { [time]: simulated, peak_memory_bytes: peaks }));

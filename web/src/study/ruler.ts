@@ -1,7 +1,7 @@
 // Where speed-ups are, the same in bars and in rows of groups.
 import type { Value } from "./data";
 
-const right = 60; // pixels for a number after the longest bar
+const right = 112; // pixels for the texts after the longest bar
 const widest = 900;
 const narrowest = 260;
 const letter = 7.2; // pixels of a letter, generously

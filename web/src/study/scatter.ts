@@ -3,7 +3,7 @@ import uPlot from "uplot";
 import { onRecolour, valueOf } from "../shared/colours";
 import { element } from "../shared/dom";
 import * as format from "../shared/format";
-import type { Entry, Study, Value } from "./data";
+import { shortKey, textOf, type Entry, type Study, type Value } from "./data";
 import { figuresOf, type Figure } from "./figures";
 import { colourOfPlanner, dashOfPlanner } from "./planners";
 
@@ -34,10 +34,7 @@ const asAxis = ({ heading, value, text }: Figure): Axis => ({
 });
 
 function axisOfKey(study: Study, key: string): Axis {
-  const values: Value[] = [];
-  for (const { keys } of study.entries) {
-    if (!values.some((value) => JSON.stringify(value) === JSON.stringify(keys[key]))) values.push(keys[key] ?? null);
-  }
+  const values = valuesOf(study, key);
   if (values.every((value) => typeof value === "number")) {
     return { heading: key, value: ({ keys }) => keys[key] as number, text: String, isOrder: false };
   }
@@ -144,20 +141,42 @@ function chooser(label: string, names: string[], change: () => void): { box: HTM
   return { box: element("label", { class: "chooser" }, `${label} `, select), at: () => Number(select.value) };
 }
 
-/** Any figure over any key or figure. */
+/** The entries whose keys have the chosen values; a key without a choice may have any. */
+export function filtered(entries: Entry[], choices: Map<string, Value>): Entry[] {
+  const wanted = [...choices].map(([key, value]) => [key, JSON.stringify(value)]);
+  return entries.filter(({ keys }) => wanted.every(([key, value]) => JSON.stringify(keys[key] ?? null) === value));
+}
+
+/** The values of a key, each once, in the order of the study. */
+function valuesOf(study: Study, key: string): Value[] {
+  return [...new Set(study.entries.map(({ keys }) => JSON.stringify(keys[key] ?? null)))].map((text) => JSON.parse(text) as Value);
+}
+
+/** Any figure over any key or figure, of all groups or of those with chosen values of the other keys. */
 export function axesChart(study: Study): HTMLElement | null {
   const figures = figuresOf(study).map(asAxis);
   const keys = study.keys.map((key) => axisOfKey(study, key));
   const across = [...keys, ...figures];
   if (figures.length === 0 || study.entries.length < 2) return null;
-  const x = chooser("Across", across.map(({ heading }) => heading), () => chart.show());
+  const filters = study.keys.map((key) => {
+    const values = valuesOf(study, key);
+    const { box, at } = chooser(shortKey(key, study.keys), ["all", ...values.map(textOf)], () => chart.show());
+    return { key, box, choice: () => (at() === 0 ? [] : [values[at() - 1]]) };
+  });
+  const hideAcross = () => filters.forEach(({ box }, i) => (box.hidden = i === x.at()));
+  const x = chooser("Across", across.map(({ heading }) => heading), () => (hideAcross(), chart.show()));
   const y = chooser("Up", figures.map(({ heading }) => heading), () => chart.show());
   const chart = new Scatter(study, () => {
     const [xAxis, yAxis] = [across[x.at()], figures[y.at()]];
-    const points = pointsOf(study, study.entries, xAxis, yAxis);
-    return { points, x: xAxis, y: yAxis, hasFront: false, isJoined: keys.length === 1 && x.at() === 0 && !xAxis.isOrder };
+    const others = filters.filter(({ box }) => !box.hidden);
+    const choices = new Map(others.flatMap(({ key, choice }) => choice().map((value) => [key, value] as const)));
+    const points = pointsOf(study, filtered(study.entries, choices), xAxis, yAxis);
+    const isJoined = x.at() < keys.length && choices.size === others.length && !xAxis.isOrder;
+    return { points, x: xAxis, y: yAxis, hasFront: false, isJoined };
   });
-  return element("div", {}, element("div", { class: "toolbar" }, y.box, x.box), chart.box);
+  hideAcross();
+  const of = study.keys.length > 1 ? [element("div", { class: "toolbar filters" }, "of ", ...filters.map(({ box }) => box))] : [];
+  return element("div", {}, element("div", { class: "toolbar" }, y.box, x.box), ...of, chart.box);
 }
 
 /** Time per sample against peak memory of a group's plans, with those that no other beats in both. */

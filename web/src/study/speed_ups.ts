@@ -12,9 +12,11 @@ interface Bar {
   mean: number;
   low: number | null;
   high: number | null;
+  over: string; // the groups of a mean, such as ` (3 of 4)`
 }
 
 function barsOf(study: Study, group: number | null): Bar[] {
+  const isMean = group === null && study.report.groups.length > 1;
   const lines = group === null ? study.report.overall : study.report.groups[group].lines;
   const [low, high] = group === null ? ["lowest_speed_up", "highest_speed_up"] : ["speed_up_low", "speed_up_high"];
   return (lines as ({ name: string } & { [key: string]: Value })[])
@@ -23,6 +25,7 @@ function barsOf(study: Study, group: number | null): Bar[] {
       mean: numberOrNull(line.speed_up) ?? NaN,
       low: numberOrNull(line[low]),
       high: numberOrNull(line[high]),
+      over: isMean ? ` (${line.groups_compared} of ${line.groups})` : "",
     }))
     .filter(({ mean }) => !Number.isNaN(mean));
 }
@@ -34,14 +37,14 @@ function picture(study: Study, bars: Bar[], ruler: Ruler): SVGElement {
   const height = bars.length * row + 8;
   const drawn = svg("svg", { width, height, role: "img", "aria-label": "speed-ups" });
   drawn.append(svg("path", { d: `M${x(1)} 0 V${height}`, class: "one" }));
-  bars.forEach(({ name, mean, low, high }, i) => {
+  bars.forEach(({ name, mean, low, high, over }, i) => {
     const y = i * row + 4;
     const bar = svg("rect", { x: left, y, width: Math.max(x(mean) - left, 0), height: row - 6, rx: 2 });
     bar.setAttribute("fill", colourOfPlanner(study.planners.indexOf(name)));
     drawn.append(
       svg("text", { x: left - 8, y: y + row / 2 - 3, class: "end" }, shortened([name], ruler)),
-      svg("g", {}, svg("title", {}, `${name}: ${mean.toFixed(3)}`), bar),
-      svg("text", { x: Math.max(x(mean), x(high ?? 0)) + 6, y: y + row / 2 - 3, class: "start" }, mean.toFixed(2)),
+      svg("g", {}, svg("title", {}, `${name}: ${mean.toFixed(3)}${over}`), bar),
+      svg("text", { x: Math.max(x(mean), x(high ?? 0)) + 6, y: y + row / 2 - 3, class: "start" }, `${mean.toFixed(2)}${over}`),
     );
     if (low === null || high === null || high <= low) return;
     const middle = y + (row - 6) / 2;
@@ -75,6 +78,7 @@ export function speedUps(study: Study): HTMLElement | null {
   const baseline = study.report.baseline ? `Ratio of samples/s to ${keysText(study.report.baseline)}. ` : "";
   const shown = groups.length > mostGroups ? `the first ${mostGroups} groups` : "each group";
   const dots = groups.length < 2 ? "" : ` Dots: the planners in ${shown}.`;
-  const help = element("p", { class: "help" }, `${baseline}Lines: the range over the groups, or a group's 95 % interval.${dots}`);
+  const means = groups.length < 2 ? "" : " In brackets: the groups of a mean, in which the baseline ran too, of all that the planner is in.";
+  const help = element("p", { class: "help" }, `${baseline}Lines: the range over the groups, or a group's 95 % interval.${means}${dots}`);
   return element("div", {}, element("label", { class: "chooser" }, "of ", choose), box, rows, help);
 }
