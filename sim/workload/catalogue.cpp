@@ -1,5 +1,6 @@
 #include "sim/workload/catalogue.hpp"
 
+#include "sim/workload/decoder_catalogue.hpp"
 #include "sim/workload/encoder_decoder.hpp"
 #include "sim/workload/gnmt.hpp"
 #include "sim/workload/image_catalogue.hpp"
@@ -151,6 +152,10 @@ std::vector<WorkloadInfo> known_architectures() {
     const Architecture net = known.make(known.name);
     list.push_back({net.name, net.summary, net.source});
   }
+  for (const DecoderNetwork& known : decoder_networks()) {
+    const Architecture net = make_architecture(known);
+    list.push_back({net.name, net.summary, net.source});
+  }
   return list;
 }
 
@@ -158,8 +163,10 @@ std::optional<Architecture> find_architecture(std::string_view name) {
   if (const ImageNetwork* known = find_image_network(name)) return known->make(known->name, known->usual_image);
   const auto known =
       std::ranges::find(kArchitectures, name, [](const KnownArchitecture& k) { return std::string_view(k.name); });
-  if (known == kArchitectures.end()) return std::nullopt;
-  return known->make(known->name);
+  if (known != kArchitectures.end()) return known->make(known->name);
+  const auto decoder = std::ranges::find(decoder_networks(), name, &DecoderNetwork::name);
+  if (decoder == decoder_networks().end()) return std::nullopt;
+  return make_architecture(*decoder);
 }
 
 std::optional<Architecture> find_architecture(std::string_view name, std::int64_t image) {

@@ -3,6 +3,7 @@
 #include "sim/workload/architecture.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace stagecraft {
@@ -42,8 +43,26 @@ struct LatentSize {
   friend bool operator==(const LatentSize&, const LatentSize&) = default;
 };
 
+/// What the networks of a family have in common beside their sizes.
+struct DecoderForm {
+  DecoderActivation activation = DecoderActivation::Silu;
+  bool gated = true;             ///< the MLP has a third product, of the gate
+  bool layer_norm = false;       ///< scale and shift; else the root mean square, scale only
+  bool rotary = true;            ///< queries and keys are rotated by their position; not with a position table or ALiBi
+  bool query_bias = false;       ///< of the products that make queries, keys and values
+  bool projection_bias = false;  ///< of the product after the attention
+  bool mlp_bias = false;         ///< of the products of the MLP
+  bool query_key_norm = false;   ///< a norm of each head of queries and keys (Qwen3)
+  bool embedding_norm = false;   ///< a norm after the embedding (BLOOM)
+  bool normalize_after = false;  ///< norms stand after the additions, and none before the head (OPT-350M)
+  bool tied = false;             ///< the head is the word table
+  bool dropout = false;          ///< after both halves of a block; one byte a value is kept
+  DecoderHalves halves = DecoderHalves::Sequential;
+  friend bool operator==(const DecoderForm&, const DecoderForm&) = default;
+};
+
 /// The numbers that make a decoder-only transformer. Counts are of one sample; none has a unit but what it counts.
-/// A family of the catalogue is such a value: see `decoder_families.hpp`.
+/// `decoder_families.hpp` has what the networks of a family have in common.
 struct DecoderSize {
   std::int64_t layers = 0;           ///< blocks
   std::int64_t hidden = 0;           ///< values of a token
@@ -56,21 +75,9 @@ struct DecoderSize {
   std::int64_t embedding_size = 0;  ///< values of a row of the word table; 0: `hidden`, else two projections (OPT-350M)
   std::int64_t positions = 0;       ///< rows of a learned position table, at least `sequence`; 0: no table
   std::int64_t window = 0;          ///< keys that a token attends to, itself included; 0: all before it
-  DecoderActivation activation = DecoderActivation::Silu;
-  bool gated = true;             ///< the MLP has a third product, of the gate
-  bool layer_norm = false;       ///< scale and shift; else the root mean square, scale only
-  bool rotary = true;            ///< queries and keys are rotated by their position; not with `positions` or ALiBi
-  bool query_bias = false;       ///< of the products that make queries, keys and values
-  bool projection_bias = false;  ///< of the product after the attention
-  bool mlp_bias = false;         ///< of the products of the MLP
-  bool query_key_norm = false;   ///< a norm of each head of queries and keys (Qwen3)
-  bool embedding_norm = false;   ///< a norm after the embedding (BLOOM)
-  bool normalize_after = false;  ///< norms stand after the additions, and none before the head (OPT-350M)
-  bool tied = false;             ///< the head is the word table
-  bool dropout = false;          ///< after both halves of a block; one byte a value is kept
-  DecoderHalves halves = DecoderHalves::Sequential;
-  ExpertSize experts;
-  LatentSize latent;
+  DecoderForm form = {};
+  ExpertSize experts = {};
+  LatentSize latent = {};
   friend bool operator==(const DecoderSize&, const DecoderSize&) = default;
 };
 
@@ -97,11 +104,20 @@ constexpr DecoderSize largest_decoder() {
       .latent = {.query_rank = 1 << 17, .key_value_rank = 1 << 17, .nope = 1 << 17, .rope = 1 << 17, .value = 1 << 17}};
 }
 
+/// A size that cannot be, or does not fit the others.
+struct DecoderDefect {
+  std::string key;       ///< the size's name in an architecture file
+  std::string expected;  ///< what it should be
+};
+
+/// The first defect of these sizes; none if `decoder` accepts them.
+[[nodiscard]] std::optional<DecoderDefect> defect_of(const DecoderSize& size);
+
 /// Layers `embedding`, `block0.attention`, `block0.mlp` or `block0.experts`, …, `head` (last norm, projection to the
 /// vocabulary, loss); blocks `embedding`, `block0`, …. Attention is fused: nothing of the size of its scores is kept or
-/// moved, and its time leaves out what the causal mask hides. All experts are on the block's device.
-/// **Throws** InputError for sizes below 1 (below 0 where 0 has a meaning), above the largest, or that do not fit
-/// together.
+/// moved, and its time leaves out what the causal mask hides. All experts are on the block's device. The caller gives it its
+/// `source`.
+/// **Throws** InputError for sizes that have a defect.
 /// **Source** docs/reference/formats/architecture.md names the papers of the families; fused attention: T. Dao et al.,
 /// "FlashAttention", NeurIPS 2022, arXiv:2205.14135.
 [[nodiscard]] Architecture decoder(const std::string& name, const DecoderSize& size);
