@@ -115,8 +115,8 @@ struct DecoderDefect {
 
 /// Layers `embedding`, `block0.attention`, `block0.mlp` or `block0.experts`, …, `head` (last norm, projection to the
 /// vocabulary, loss); blocks `embedding`, `block0`, …. Attention is fused: nothing of the size of its scores is kept or
-/// moved, and its time leaves out what the causal mask hides. All experts are on the block's device. The caller gives it its
-/// `source`.
+/// moved, and its time leaves out what the causal mask hides. All experts are on the block's device. `source` is left
+/// to the caller.
 /// **Throws** InputError for sizes that have a defect.
 /// **Source** docs/reference/formats/architecture.md names the papers of the families; fused attention: T. Dao et al.,
 /// "FlashAttention", NeurIPS 2022, arXiv:2205.14135.
