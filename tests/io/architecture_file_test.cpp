@@ -134,7 +134,7 @@ TEST_CASE("architecture file: OPT's positions follow a longer sequence, two rows
   const auto parameters = [&](const std::string& sequence) {
     return parameter_count(parse_architecture(kSchema + sizes + sequence + "\n", "a.yaml"));
   };
-  CHECK(parameters("4096") == parameters("2048") + 2048 * 64);
+  CHECK(parameters("4096") == parameters("2048") + std::int64_t{2048} * 64);
 }
 
 TEST_CASE("architecture file: the source may be given") {
