@@ -5,6 +5,7 @@
 #include "sim/workload/gnmt.hpp"
 #include "sim/workload/image_catalogue.hpp"
 #include "sim/workload/transformer.hpp"
+#include "sim/workload/vit.hpp"
 #include "sim/workload/xlnet.hpp"
 
 #include <algorithm>
@@ -131,6 +132,10 @@ constexpr auto kArchitectures = std::to_array<KnownArchitecture>({
     {"t5-large", [](const std::string& name) { return t5(name, t5_size(24, 1024, 16, 64, 4096)); }},
     {"t5-3b", [](const std::string& name) { return t5(name, t5_size(24, 1024, 32, 128, 16384)); }},
     {"t5-11b", [](const std::string& name) { return t5(name, t5_size(24, 1024, 128, 128, 65536)); }},
+    {"vit-b-16", [](const std::string& name) { return vit(name, {.layers = 12, .hidden = 768, .heads = 12}); }},
+    {"vit-l-16", [](const std::string& name) { return vit(name, {.layers = 24, .hidden = 1024, .heads = 16}); }},
+    {"vit-h-14",
+     [](const std::string& name) { return vit(name, {.layers = 32, .hidden = 1280, .heads = 16, .patch = 14}); }},
 });
 
 const ImageNetwork* find_image_network(std::string_view name) {

@@ -98,13 +98,14 @@ OperatorId add_context(Draft& draft, OperatorId masked, OperatorId values, const
 OperatorId add_attention(Draft& draft, OperatorId queries, OperatorId keys, OperatorId values,
                          const AttentionShape& shape);
 
-/// Causal attention in one kernel: `keys` is the most that a query reads.
+/// Attention in one kernel: `keys` is the most that a query reads.
 struct FusedAttentionShape {
   std::int64_t heads = 0;
   std::int64_t queries = 0;
   std::int64_t keys = 0;
   std::int64_t query_size = 0;  ///< values of a head of the queries and of the keys
   std::int64_t value_size = 0;  ///< values of a head of the values and of the output
+  bool causal = true;           ///< a query reads no key after it
 };
 
 /// `attention`, which reads queries, keys and values, `read_values` in all, from `inputs`. It keeps them, its output
