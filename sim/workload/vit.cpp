@@ -68,11 +68,13 @@ void require_countable(const VitSize& size) {
   const bool positive = size.layers > 0 && size.hidden > 0 && size.heads > 0 && size.feed_forward >= 0 &&
                         size.patch > 0 && size.image > 0 && size.classes > 0;
   const bool countable = size.layers <= kMost.layers && size.hidden <= kMost.hidden && size.heads <= kMost.heads &&
-                         size.feed_forward <= kMost.feed_forward && size.image <= kMost.image &&
-                         size.classes <= kMost.classes;
+                         size.feed_forward <= kMost.feed_forward && size.classes <= kMost.classes;
   if (!positive || !countable) throw InputError("a size of a Vision Transformer is below 1 or larger than supported");
   if (size.hidden % size.heads != 0) {
     throw InputError(fmt::format("hidden must be a multiple of heads, found {} and {}", size.hidden, size.heads));
+  }
+  if (size.image > kMost.image) {
+    throw InputError(fmt::format("an image of {} pixels is larger than {}", size.image, kMost.image));
   }
   if (size.patch > size.image) {
     throw InputError(fmt::format("a patch of {} pixels does not fit in an image of {}", size.patch, size.image));

@@ -37,6 +37,12 @@ TEST_CASE("vit: a block keeps what its operators need") {
   CHECK(block.stash == Bytes(std::int64_t{197} * (4 * 768 * (4 + 4 + 8) + 2 * 8 + 4 * 12)));
 }
 
+// An image of 384 pixels has 24 x 24 patches, and as many positions: 380 more rows of 768.
+TEST_CASE("vit: a larger image has more positions") {
+  CHECK(find_architecture("vit-b-16", 224) == find_architecture("vit-b-16"));
+  CHECK(parameter_count(find_architecture("vit-b-16", 384).value()) == 86'567'656 + std::int64_t{380} * 768);
+}
+
 TEST_CASE("vit: sizes that do not fit together are refused") {
   CHECK_THROWS_WITH_AS(vit("v", {.hidden = 100}), "hidden must be a multiple of heads, found 100 and 12", InputError);
   CHECK_THROWS_WITH_AS(vit("v", {.patch = 32, .image = 31}), "a patch of 32 pixels does not fit in an image of 31",
