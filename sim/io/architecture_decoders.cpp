@@ -16,6 +16,13 @@ void read_decoder_size(const YamlNode& root, std::string_view key, std::int64_t 
 
 void require_key(const YamlNode& root, std::string_view key) { static_cast<void>(root.at(key)); }
 
+/// `feed_forward` is given exactly if some block has an MLP.
+void read_mlp_key(const YamlNode& root, bool has_mlp) {
+  const auto node = root.find("feed_forward");
+  if (has_mlp) require_key(root, "feed_forward");
+  if (!has_mlp && node) node->fail("every block has experts in place of an MLP");
+}
+
 void read_flag(const YamlNode& root, std::string_view key, bool& flag) {
   if (const auto node = root.find(key)) flag = read_bool(*node);
 }
@@ -106,7 +113,7 @@ Architecture read_deepseek(const YamlNode& root, const std::string& name) {
                     experts.shared_feed_forward);
   read_decoder_size(root, "dense_layers", kMostOfDecoder.experts.dense_layers, experts.dense_layers);
   read_flag(root, "router_bias", experts.router_bias);
-  if (experts.dense_layers > 0) require_key(root, "feed_forward");
+  read_mlp_key(root, experts.dense_layers > 0);
   return made_decoder(root, name, "deepseek", size);
 }
 
@@ -190,7 +197,7 @@ Architecture read_qwen3(const YamlNode& root, const std::string& name) {
   read_grouped_heads(root, size);
   read_flag(root, "tied", size.form.tied);
   read_experts(root, size.experts);
-  if (size.experts.count == 0) require_key(root, "feed_forward");
+  read_mlp_key(root, size.experts.count == 0);
   return made_decoder(root, name, "qwen3", size);
 }
 
