@@ -37,8 +37,10 @@ Description describe_architecture(const Architecture& network) {
   if (const std::int64_t tied = tied_parameter_count(network); tied > 0) {
     text += " and " + counted(tied, "tied copy");
   }
-  text += "; per sample: " + short_number(flops / kGiga) + " Gflop in the forward pass, " +
-          format_human_bytes(Bytes(network.input_bytes)) + " of input\n";
+  text += "; per sample: " + short_number(flops / kGiga) + " Gflop in the forward pass, ";
+  const double masked = masked_flops(network).value();
+  if (masked > 0) text += short_number((flops - masked) / kGiga) + " without what a causal mask hides, ";
+  text += format_human_bytes(Bytes(network.input_bytes)) + " of input\n";
   return {text,
           {{"kind", "architecture"},
            {"name", network.name},
@@ -49,6 +51,7 @@ Description describe_architecture(const Architecture& network) {
            {"parameters", parameter_count(network)},
            {"tied_parameters", tied_parameter_count(network)},
            {"forward_flops_per_sample", flops},
+           {"masked_flops_per_sample", masked},
            {"input_bytes_per_sample", network.input_bytes}}};
 }
 

@@ -1,5 +1,6 @@
 #include "sim/io/architecture_file.hpp"
 
+#include "sim/io/architecture_decoders.hpp"
 #include "sim/io/architecture_images.hpp"
 #include "sim/io/architecture_sequences.hpp"
 #include "sim/io/text_file.hpp"
@@ -27,7 +28,17 @@ Architecture parse_architecture(std::string_view text, const std::string& file_n
                                                                        {"gnmt", read_gnmt},
                                                                        {"transformer", read_transformer},
                                                                        {"t5", read_t5},
-                                                                       {"xlnet", read_xlnet}});
+                                                                       {"xlnet", read_xlnet},
+                                                                       {"llama", read_llama},
+                                                                       {"mistral", read_mistral},
+                                                                       {"qwen2", read_qwen2},
+                                                                       {"qwen3", read_qwen3},
+                                                                       {"mixtral", read_mixtral},
+                                                                       {"deepseek", read_deepseek},
+                                                                       {"neox", read_neox},
+                                                                       {"falcon", read_falcon},
+                                                                       {"opt", read_opt},
+                                                                       {"bloom", read_bloom}});
   Architecture net = read_family(root, name);
   if (const auto source = root.find("source")) net.source = read_text(*source);
   return net;

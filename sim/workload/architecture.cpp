@@ -38,4 +38,10 @@ Flops forward_flops(const Architecture& architecture) {
   return sum;
 }
 
+Flops masked_flops(const Architecture& architecture) {
+  Flops sum;
+  for (const Operator& op : architecture.operators) sum += Flops(2.0 * static_cast<double>(op.kernel.masked_macs));
+  return sum;
+}
+
 }  // namespace stagecraft

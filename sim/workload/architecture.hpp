@@ -18,6 +18,7 @@ enum class OperatorKind {
   Convolution,    ///< weighted
   Linear,         ///< weighted
   Matmul,         ///< product of two activations, no weights
+  Attention,      ///< fused: both products and the softmax between them; scores are never stored
   Embedding,      ///< a table whose rows are looked up; its gradient is as large as the table
   Pooling,        ///< the backward reads the kept indices only
   Pointwise,      ///< activation, dropout, addition, loss: bound by memory traffic
@@ -32,6 +33,13 @@ struct Recurrence {
   std::int64_t macs = 0;        ///< of the one product that a step does; those of all steps are part of the operator's
   std::int64_t parameters = 0;  ///< read anew in each step; part of the operator's
   friend bool operator==(const Recurrence&, const Recurrence&) = default;
+};
+
+/// What the kernels of some kinds do otherwise than the counts of the operator say.
+struct KernelDetail {
+  double winograd_expansion = 0.0;  ///< points of F(4x4, 3x3) tiles per output pixel; 0: not a 3x3 stride-1 convolution
+  std::int64_t masked_macs = 0;     ///< of the operator's, those that fused attention skips: the causal mask hides them
+  friend bool operator==(const KernelDetail&, const KernelDetail&) = default;
 };
 
 /// An earlier operator, all of whose parameters another one shares.
@@ -49,23 +57,23 @@ struct TiedOperator {
 struct Operator {
   std::string name;  ///< no other operator of the network has it
   OperatorKind kind = OperatorKind::Pointwise;
-  std::vector<OperatorId> inputs;   ///< producers of the tensors it reads; `none()` is the network's input
-  std::int64_t input_values = 0;    ///< read by the forward
-  std::int64_t output_values = 0;   ///< of its one output tensor
-  std::int64_t macs = 0;            ///< of the forward
-  std::int64_t parameters = 0;      ///< its own
-  TiedOperator tied;                ///< further parameters, which are another operator's
-  Recurrence recurrence;            ///< of a recurrent operator
-  bool constant_input = false;      ///< the gradient of its inputs is not needed
-  bool ends_residual = false;       ///< an addition that ends a layer at `Granularity::Residual`
-  bool saves_input = false;         ///< the backward needs all tensors in `inputs`
-  bool saves_output = false;        ///< the backward needs the output tensor
-  std::int64_t saved_values = 0;    ///< activations kept beside tensors: gates and cells
-  std::int64_t saved_bytes = 0;     ///< kept beside tensors: masks, indices, statistics
-  double winograd_expansion = 0.0;  ///< points of F(4x4, 3x3) tiles per output pixel; 0: not a 3x3 stride-1 convolution
-  std::string layer;                ///< the layer it belongs to at `Granularity::Layer`
-  std::string layer_type;           ///< equal for layers with equal numbers; may be empty
-  std::string block;                ///< the layer it belongs to at `Granularity::Block`
+  std::vector<OperatorId> inputs;  ///< producers of the tensors it reads; `none()` is the network's input
+  std::int64_t input_values = 0;   ///< read by the forward
+  std::int64_t output_values = 0;  ///< of its one output tensor
+  std::int64_t macs = 0;           ///< of the forward
+  std::int64_t parameters = 0;     ///< its own
+  TiedOperator tied;               ///< further parameters, which are another operator's
+  Recurrence recurrence;           ///< of a recurrent operator
+  bool constant_input = false;     ///< the gradient of its inputs is not needed
+  bool ends_residual = false;      ///< an addition that ends a layer at `Granularity::Residual`
+  bool saves_input = false;        ///< the backward needs all tensors in `inputs`
+  bool saves_output = false;       ///< the backward needs the output tensor
+  std::int64_t saved_values = 0;   ///< activations kept beside tensors: gates and cells
+  std::int64_t saved_bytes = 0;    ///< kept beside tensors: masks, indices, statistics
+  KernelDetail kernel;
+  std::string layer;       ///< the layer it belongs to at `Granularity::Layer`
+  std::string layer_type;  ///< equal for layers with equal numbers; may be empty
+  std::string block;       ///< the layer it belongs to at `Granularity::Block`
   std::string block_type;
   friend bool operator==(const Operator&, const Operator&) = default;
 };
@@ -100,5 +108,8 @@ enum class Granularity {
 
 /// Forward operations of one sample, two for each multiply-accumulate.
 [[nodiscard]] Flops forward_flops(const Architecture& architecture);
+
+/// Of those, the operations that fused attention leaves out because the causal mask hides their results.
+[[nodiscard]] Flops masked_flops(const Architecture& architecture);
 
 }  // namespace stagecraft

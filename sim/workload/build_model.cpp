@@ -33,7 +33,7 @@ void require_countable(const Architecture& net, std::int64_t samples) {
   for (const Operator& op : net.operators) {
     bytes += 4.0 * (static_cast<double>(op.input_values) + static_cast<double>(op.output_values));
     bytes += 4.0 * static_cast<double>(op.saved_values) + static_cast<double>(op.saved_bytes);
-    bytes += 8.0 * op.winograd_expansion * static_cast<double>(op.output_values);
+    bytes += 8.0 * op.kernel.winograd_expansion * static_cast<double>(op.output_values);
     parameters += 4.0 * static_cast<double>(op.parameters + op.tied.parameters);
   }
   if (bytes * static_cast<double>(samples) > kMostBytes || parameters > kMostBytes) {

@@ -1,9 +1,11 @@
 #include "sim/workload/catalogue.hpp"
 
+#include "sim/workload/decoder_catalogue.hpp"
 #include "sim/workload/encoder_decoder.hpp"
 #include "sim/workload/gnmt.hpp"
 #include "sim/workload/image_catalogue.hpp"
 #include "sim/workload/transformer.hpp"
+#include "sim/workload/vit.hpp"
 #include "sim/workload/xlnet.hpp"
 
 #include <algorithm>
@@ -55,6 +57,18 @@ constexpr TransformerSize cpm(std::int64_t layers, std::int64_t hidden, std::int
 
 constexpr EncoderDecoderSize vpipe_transformer(std::int64_t layers) {
   return {.layers = layers, .hidden = 1024, .heads = 16, .sequence = 128, .vocabulary = 33712};
+}
+
+// Table 1 of arXiv:2010.11929.
+constexpr VitSize kVitBase{.layers = 12, .hidden = 768, .heads = 12};
+constexpr VitSize kVitLarge{.layers = 24, .hidden = 1024, .heads = 16};
+constexpr VitSize kVitHuge{.layers = 32, .hidden = 1280, .heads = 16, .patch = 14};
+
+std::optional<VitSize> find_vit(std::string_view name) {
+  if (name == "vit-b-16") return kVitBase;
+  if (name == "vit-l-16") return kVitLarge;
+  if (name == "vit-h-14") return kVitHuge;
+  return std::nullopt;
 }
 
 /// In that code the head has a word table of its own. It stays out of the network's parameters, as in publications.
@@ -130,6 +144,9 @@ constexpr auto kArchitectures = std::to_array<KnownArchitecture>({
     {"t5-large", [](const std::string& name) { return t5(name, t5_size(24, 1024, 16, 64, 4096)); }},
     {"t5-3b", [](const std::string& name) { return t5(name, t5_size(24, 1024, 32, 128, 16384)); }},
     {"t5-11b", [](const std::string& name) { return t5(name, t5_size(24, 1024, 128, 128, 65536)); }},
+    {"vit-b-16", [](const std::string& name) { return vit(name, kVitBase); }},
+    {"vit-l-16", [](const std::string& name) { return vit(name, kVitLarge); }},
+    {"vit-h-14", [](const std::string& name) { return vit(name, kVitHuge); }},
 });
 
 const ImageNetwork* find_image_network(std::string_view name) {
@@ -151,6 +168,10 @@ std::vector<WorkloadInfo> known_architectures() {
     const Architecture net = known.make(known.name);
     list.push_back({net.name, net.summary, net.source});
   }
+  for (const DecoderNetwork& known : decoder_networks()) {
+    const Architecture net = make_architecture(known);
+    list.push_back({net.name, net.summary, net.source});
+  }
   return list;
 }
 
@@ -158,14 +179,18 @@ std::optional<Architecture> find_architecture(std::string_view name) {
   if (const ImageNetwork* known = find_image_network(name)) return known->make(known->name, known->usual_image);
   const auto known =
       std::ranges::find(kArchitectures, name, [](const KnownArchitecture& k) { return std::string_view(k.name); });
-  if (known == kArchitectures.end()) return std::nullopt;
-  return known->make(known->name);
+  if (known != kArchitectures.end()) return known->make(known->name);
+  const auto decoder = std::ranges::find(decoder_networks(), name, &DecoderNetwork::name);
+  if (decoder == decoder_networks().end()) return std::nullopt;
+  return make_architecture(*decoder);
 }
 
 std::optional<Architecture> find_architecture(std::string_view name, std::int64_t image) {
-  const ImageNetwork* known = find_image_network(name);
-  if (known == nullptr) return std::nullopt;
-  return known->make(known->name, image);
+  if (const ImageNetwork* known = find_image_network(name)) return known->make(known->name, image);
+  std::optional<VitSize> size = find_vit(name);
+  if (!size) return std::nullopt;
+  size->image = image;
+  return vit(std::string(name), *size);
 }
 
 }  // namespace stagecraft

@@ -9,6 +9,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::int64_t kNormStatisticsBytes = 8;  ///< mean and reciprocal deviation of each row, fp32
+constexpr std::int64_t kLogSumBytes = 4;          ///< of each query and head, fp32
 constexpr std::int64_t kRmsStatisticsBytes = 4;   ///< reciprocal root mean square of each row, fp32
 
 /// One tensor in, one of the same size out.
@@ -148,6 +149,22 @@ OperatorId add_context(Draft& draft, OperatorId masked, OperatorId values, const
 OperatorId add_attention(Draft& draft, OperatorId queries, OperatorId keys, OperatorId values,
                          const AttentionShape& shape) {
   return add_context(draft, add_mask(draft, add_scores(draft, queries, keys, shape), shape), values, shape);
+}
+
+OperatorId add_fused_attention(Draft& draft, std::vector<OperatorId> inputs, std::int64_t read_values,
+                               const FusedAttentionShape& shape) {
+  const std::int64_t values_of_pair = shape.heads * (shape.query_size + shape.value_size);
+  Operator op;
+  op.kind = OperatorKind::Attention;
+  op.inputs = std::move(inputs);
+  op.input_values = read_values;
+  op.output_values = shape.queries * shape.heads * shape.value_size;
+  op.macs = shape.queries * shape.keys * values_of_pair;
+  if (shape.causal) op.kernel.masked_macs = shape.keys * shape.keys * values_of_pair / 2;
+  op.saves_input = true;
+  op.saves_output = true;
+  op.saved_bytes = kLogSumBytes * shape.queries * shape.heads;
+  return add_operator(draft, "attention", op);
 }
 
 OperatorId add_tied_decoder(Draft& draft, std::string_view words, OperatorId input, Rows rows, std::int64_t vocabulary,

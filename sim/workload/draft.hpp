@@ -98,6 +98,21 @@ OperatorId add_context(Draft& draft, OperatorId masked, OperatorId values, const
 OperatorId add_attention(Draft& draft, OperatorId queries, OperatorId keys, OperatorId values,
                          const AttentionShape& shape);
 
+/// Attention in one kernel: `keys` is the most that a query reads.
+struct FusedAttentionShape {
+  std::int64_t heads = 0;
+  std::int64_t queries = 0;
+  std::int64_t keys = 0;
+  std::int64_t query_size = 0;  ///< values of a head of the queries and of the keys
+  std::int64_t value_size = 0;  ///< values of a head of the values and of the output
+  bool causal = true;           ///< a query reads no key after it
+};
+
+/// `attention`, which reads queries, keys and values, `read_values` in all, from `inputs`. It keeps them, its output
+/// and the logarithm of the sum of each query's exponentials.
+OperatorId add_fused_attention(Draft& draft, std::vector<OperatorId> inputs, std::int64_t read_values,
+                               const FusedAttentionShape& shape);
+
 /// `decoder`: the product with the transposed word table of the operator `words`.
 OperatorId add_tied_decoder(Draft& draft, std::string_view words, OperatorId input, Rows rows, std::int64_t vocabulary,
                             Bias bias);

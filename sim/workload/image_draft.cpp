@@ -104,7 +104,7 @@ ImageTensor add_convolution(ImageDraft& draft, const std::string& name, const Im
   op.parameters = weights + (size.bias ? size.channels : 0);
   op.macs = weights * output.edge * output.edge;
   op.saves_input = true;
-  op.winograd_expansion = winograd_expansion(size.window, output.edge);
+  op.kernel.winograd_expansion = winograd_expansion(size.window, output.edge);
   return append(draft, name, op, output);
 }
 

@@ -11,6 +11,8 @@ namespace {
 constexpr double kBytesPerParameter = 4.0;
 /// TensorFlow's default limit for what a convolution algorithm may allocate (TF_CUDNN_WORKSPACE_LIMIT_IN_MB).
 constexpr Bytes kMostScratch{std::int64_t{1} << 32};
+/// The backward of fused attention does five products where the forward does two: it computes the scores again.
+constexpr double kAttentionBackward = 2.5;
 constexpr double kWinogradWeightExpansion = 36.0 / 9.0;  ///< a 3x3 filter becomes 6x6 points
 
 /// One operator's work for one microbatch, in bytes and operations.
@@ -25,7 +27,7 @@ struct Work {
 
 double share_of_peak(const Efficiency& efficiency, OperatorKind kind) {
   if (kind == OperatorKind::Convolution) return efficiency.convolution;
-  if (kind == OperatorKind::Matmul) return efficiency.matmul;
+  if (kind == OperatorKind::Matmul || kind == OperatorKind::Attention) return efficiency.matmul;
   return efficiency.linear;
 }
 
@@ -39,7 +41,7 @@ Work work_of(const Operator& op, const DeviceDescription& device, Precision prec
   work.kept = samples * static_cast<double>(op.saved_bytes) + value * static_cast<double>(op.saved_values);
   if (op.kind != OperatorKind::Pooling && op.saves_input) work.kept += work.input;
   if (op.saves_output) work.kept += work.output;
-  work.flops = Flops(2.0 * samples * static_cast<double>(op.macs));
+  work.flops = Flops(2.0 * samples * static_cast<double>(op.macs - op.kernel.masked_macs));
   work.rate = FlopsPerSecond(peak(device, precision).value() * share_of_peak(device.efficiency, op.kind));
   return work;
 }
@@ -67,8 +69,8 @@ OperatorCost winograd_cost(const Work& work, double expansion, const DeviceDescr
 OperatorCost convolution_cost(const Operator& op, const Work& work, const DeviceDescription& device,
                               Precision precision) {
   const OperatorCost direct = dense_cost(work, device);
-  if (precision != Precision::Fp32 || op.winograd_expansion <= 0) return direct;
-  const OperatorCost winograd = winograd_cost(work, op.winograd_expansion, device);
+  if (precision != Precision::Fp32 || op.kernel.winograd_expansion <= 0) return direct;
+  const OperatorCost winograd = winograd_cost(work, op.kernel.winograd_expansion, device);
   return winograd.scratch <= kMostScratch && winograd.forward < direct.forward ? winograd : direct;
 }
 
@@ -76,6 +78,14 @@ OperatorCost convolution_cost(const Operator& op, const Work& work, const Device
 OperatorCost matmul_cost(const Work& work, const DeviceDescription& device) {
   const Seconds one = kernel_time(device, work.flops, work.rate, work.input + work.output);
   return {one, 2.0 * one, Seconds(0), Bytes(0)};
+}
+
+/// One kernel each way; the backward reads what was kept and the output's gradient, and writes those of the inputs.
+OperatorCost attention_cost(const Work& work, const DeviceDescription& device, double statistics) {
+  const Seconds forward = kernel_time(device, work.flops, work.rate, work.input + work.output + statistics);
+  const Seconds backward =
+      kernel_time(device, work.flops * kAttentionBackward, work.rate, work.kept + work.output + work.input);
+  return {forward, backward, Seconds(0), Bytes(0)};
 }
 
 /// Rows are gathered; the gradient is a whole table, filled with zeros before rows are added to it.
@@ -123,6 +133,9 @@ OperatorCost operator_cost(const Operator& op, const DeviceDescription& device, 
     case OperatorKind::Convolution: cost = convolution_cost(op, work, device, precision); break;
     case OperatorKind::Linear: cost = dense_cost(work, device); break;
     case OperatorKind::Matmul: cost = matmul_cost(work, device); break;
+    case OperatorKind::Attention:
+      cost = attention_cost(work, device, static_cast<double>(microbatch_size * op.saved_bytes));
+      break;
     case OperatorKind::Embedding: cost = embedding_cost(work, device); break;
     case OperatorKind::Recurrent: cost = recurrent_cost(op, work, device, static_cast<double>(microbatch_size)); break;
     case OperatorKind::Pooling:

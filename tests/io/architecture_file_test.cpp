@@ -88,9 +88,53 @@ TEST_CASE("architecture file: the networks of vPipe and GPipe, written by hand")
                      "amoebanet-d-18-208"));
 }
 
+// The names in the order of the families; each has what its family leaves out by default.
+TEST_CASE("architecture file: the decoders of the catalogue, written by hand") {
+  const auto is_same = [](const std::string& name, const std::string& family, const std::string& sizes) {
+    const Architecture net =
+        parse_architecture(kSchema + "architecture: " + name + "\nfamily: " + family + "\n" + sizes, "a.yaml");
+    return net.operators == find_architecture(name)->operators && !net.source.empty();
+  };
+  CHECK(is_same("llama3.2-1b", "llama",
+                "layers: 16\nhidden: 2048\nheads: 32\nkey_value_heads: 8\nfeed_forward: 8192\nsequence: 8192\n"
+                "vocabulary: 128256\ntied: true\n"));
+  CHECK(is_same("llama-7b", "llama", "layers: 32\nhidden: 4096\nheads: 32\nfeed_forward: 11008\nsequence: 2048\n"));
+  CHECK(is_same("mistral-7b", "mistral",
+                "layers: 32\nhidden: 4096\nheads: 32\nkey_value_heads: 8\nfeed_forward: 14336\nsequence: 8192\n"
+                "window: 4096\n"));
+  CHECK(is_same("qwen2-0.5b", "qwen2",
+                "layers: 24\nhidden: 896\nheads: 14\nkey_value_heads: 2\nfeed_forward: 4864\nsequence: 4096\n"
+                "tied: true\n"));
+  CHECK(is_same("qwen3-8b", "qwen3",
+                "layers: 36\nhidden: 4096\nheads: 32\nkey_value_heads: 8\nfeed_forward: 12288\nsequence: 4096\n"));
+  CHECK(is_same("qwen3-30b-a3b", "qwen3",
+                "layers: 48\nhidden: 2048\nheads: 32\nkey_value_heads: 4\nsequence: 4096\nexperts: 128\n"
+                "active_experts: 8\nexpert_feed_forward: 768\n"));
+  CHECK(is_same("mixtral-8x7b", "mixtral",
+                "layers: 32\nhidden: 4096\nheads: 32\nkey_value_heads: 8\nfeed_forward: 14336\nsequence: 4096\n"));
+  CHECK(is_same("deepseek-v3", "deepseek",
+                "layers: 61\nhidden: 7168\nheads: 128\nfeed_forward: 18432\nsequence: 4096\nvocabulary: 129280\n"
+                "experts: 256\nactive_experts: 8\nexpert_feed_forward: 2048\nshared_feed_forward: 2048\n"
+                "dense_layers: 3\nrouter_bias: true\nquery_rank: 1536\n"));
+  CHECK(is_same("gpt-neox-20b", "neox", "layers: 44\nhidden: 6144\nheads: 64\nsequence: 2048\n"));
+  CHECK(is_same("falcon-7b", "falcon", "layers: 32\nhidden: 4544\nheads: 71\nsequence: 2048\n"));
+  CHECK(is_same("falcon-40b", "falcon", "layers: 60\nhidden: 8192\nheads: 128\nkey_value_heads: 8\nsequence: 2048\n"));
+  CHECK(is_same("opt-350m", "opt",
+                "layers: 24\nhidden: 1024\nheads: 16\nsequence: 2048\nembedding_size: 512\nnormalize: after\n"));
+  CHECK(is_same("bloom-176b", "bloom", "layers: 70\nhidden: 14336\nheads: 112\nsequence: 2048\n"));
+}
+
 TEST_CASE("architecture file: a sequence longer than usual makes the position table longer") {
   const Architecture net = parse_architecture(kBert + "sequence: 2048\n", "a.yaml");
   CHECK(parameter_count(net) == 335'141'888 + (2048 - 512) * 1024);
+}
+
+TEST_CASE("architecture file: OPT's positions follow a longer sequence, two rows ahead") {
+  const std::string sizes = "architecture: o\nfamily: opt\nlayers: 1\nhidden: 64\nheads: 4\nsequence: ";
+  const auto parameters = [&](const std::string& sequence) {
+    return parameter_count(parse_architecture(kSchema + sizes + sequence + "\n", "a.yaml"));
+  };
+  CHECK(parameters("4096") == parameters("2048") + std::int64_t{2048} * 64);
 }
 
 TEST_CASE("architecture file: the source may be given") {

@@ -120,12 +120,13 @@ TEST_CASE("examples: the files of the format pages are read") {
   CHECK(build_platform(parse_platform(platforms[0], "platform.md")).devices.size() == 16);
   const std::vector<std::string> architectures = whole_files("architecture.md");
   const std::vector<std::string> devices = whole_files("device.md");
-  REQUIRE(architectures.size() == 4);
+  REQUIRE(architectures.size() == 5);
   REQUIRE(devices.size() == 1);
   CHECK(parse_architecture(architectures[0], "architecture.md").name == "bert-48-512");
-  CHECK(parse_architecture(architectures[1], "architecture.md").name == "resnet50-1000");
-  CHECK(parse_architecture(architectures[2], "architecture.md").name == "amoebanet-d-18-104");
-  CHECK(parse_architecture(architectures[3], "architecture.md").name == "t5-11b-summaries");
+  CHECK(parse_architecture(architectures[1], "architecture.md").name == "llama-of-our-own");
+  CHECK(parse_architecture(architectures[2], "architecture.md").name == "resnet50-1000");
+  CHECK(parse_architecture(architectures[3], "architecture.md").name == "amoebanet-d-18-104");
+  CHECK(parse_architecture(architectures[4], "architecture.md").name == "t5-11b-summaries");
   CHECK(parse_device(devices[0], "device.md").precision == Precision::Fp32);
   const std::vector<std::string> events = whole_files("events.md");
   REQUIRE(events.size() == 1);

@@ -90,7 +90,7 @@ TEST_CASE("image draft: only a 3x3 square at stride 1 may use Winograd's tiles")
   ImageDraft draft = draft_at(14);
   const auto expansion = [&](const Window& window) {
     const ImageTensor made = add_convolution(draft, "conv", input_of(draft), {8, window});
-    return draft.net.operators[made.producer].winograd_expansion;
+    return draft.net.operators[made.producer].kernel.winograd_expansion;
   };
   CHECK(expansion(same_square(3)) ==
         doctest::Approx(36.0 * 4 * 4 / (14 * 14)).epsilon(1e-12));  // 4x4 tiles cover 14x14
