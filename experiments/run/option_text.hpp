@@ -3,7 +3,7 @@
 #include "planners/planner.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/schedule_choice.hpp"
-#include "sim/model/training.hpp"
+#include "sim/model/training_choice.hpp"
 
 #include <cstdint>
 #include <map>
@@ -46,7 +46,7 @@ namespace stagecraft {
 [[nodiscard]] std::vector<std::string> read_list_option(const std::string& option, const std::string& text);
 
 /// `gradient_copies=1,optimizer_copies=2,…` over the defaults.
-[[nodiscard]] Training read_training_option(const std::optional<std::string>& text);
+[[nodiscard]] TrainingChoice read_training_option(const std::optional<std::string>& text);
 
 /// `NAME` or `NAME,parameter=value,…`. The caller has to check that there is such a schedule with such parameters.
 [[nodiscard]] ScheduleChoice read_schedule_option(const std::string& option, const std::string& text);
