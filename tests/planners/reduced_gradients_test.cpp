@@ -21,8 +21,8 @@ LayerGraph heavy_chain(std::mt19937& random) {
 
 }  // namespace
 
-// With the recipe each byte of weights has one of gradients and none of state, and an all-reduce moves two. So do weights
-// of twice the size without gradients and state: they take the same memory, and the same time to update.
+// With the recipe each byte of weights has one of gradients and none of state, and an all-reduce moves two. So do
+// weights of twice the size without gradients and state: they take the same memory, and the same time to update.
 TEST_CASE("gradients: every planner makes the plan that weights of the size of the gradients would have") {
   constexpr unsigned kCases = 40;
   for (unsigned seed = 1; seed <= kCases; ++seed) {
