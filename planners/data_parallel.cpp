@@ -2,6 +2,7 @@
 #include "planners/shared/costs/cost_model.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/schedule/reduced_gradients.hpp"
 
 #include <algorithm>
 
@@ -38,7 +39,8 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
   const StageTime time = stage_time(request.graph, request.platform, stage);
   const std::int64_t in_round = is_split ? 1 : replicas;  // microbatches
   const Bytes parameters = totals(request.graph).parameters;
-  const Seconds all_reduce = ring_all_reduce(request.platform, devices_of(stage), parameters);
+  const Seconds all_reduce =
+      ring_all_reduce(request.platform, devices_of(stage), reduced_gradients(plan.training, parameters));
   const Seconds exposed = ring_beyond_backward(request.graph, request.platform, plan.training, stage);
   const Seconds update = slowest_update(request.platform, request.training, devices_of(stage), parameters);
   if (is_asynchronous(request.schedule)) {

@@ -15,6 +15,7 @@
 #include "sim/workload/catalogue.hpp"
 #include "sim/workload/computed_profiles.hpp"
 #include "sim/workload/image_draft.hpp"
+#include "sim/workload/transformer.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -34,6 +35,8 @@ struct ModelOptions {
   std::string microbatch_size;
   std::string granularity = "layer";
   std::optional<std::string> image;
+  std::optional<std::string> sequence;
+  std::optional<std::string> precision;
   bool only_recipe = false;
   std::optional<std::string> output;
 };
@@ -57,6 +60,24 @@ Architecture load_architecture_at(const std::string& name, std::int64_t pixels) 
                    "an architecture file has its own key 'image'");
 }
 
+void refuse_both(const ModelOptions& options) {
+  if (!options.image || !options.sequence) return;
+  throw InputError("a network takes either images or sequences", {"", 0, 0, "--sequence"}, "leave one option out");
+}
+
+/// A known network with samples of that many tokens; likewise.
+Architecture load_architecture_of(const std::string& name, std::int64_t tokens) {
+  const InputPlace place{"", 0, 0, "--sequence"};
+  try {
+    if (auto known = find_sequence_network(name, tokens)) return *std::move(known);
+  } catch (const InputError& error) {
+    throw InputError(error.message(), place, error.hint());
+  }
+  throw InputError(
+      quote(name) + " is not a network for sequences known by name", place,
+      find_architecture(name) ? "it takes images: --image" : "an architecture file has its own key 'sequence'");
+}
+
 /// A known name comes first, then a file.
 Architecture load_architecture(const std::string& name) {
   if (auto known = find_architecture(name)) return *std::move(known);
@@ -77,9 +98,35 @@ DeviceDescription load_device(const std::string& name, const Settings& settings)
                    suggest_name(name, names_of(known_devices())));
 }
 
+/// The device in that mode in place of its own. A file has one efficiency for all modes.
+DeviceDescription in_precision(const DeviceDescription& device, const std::string& name) {
+  std::vector<std::string> known;
+  for (const Precision precision : kAllPrecisions) known.emplace_back(to_string(precision));
+  const Precision precision = *precision_of(read_choice_option("--precision", name, known));
+  try {
+    static_cast<void>(peak(device, precision));
+  } catch (const InputError& error) {
+    throw InputError(error.message(), {"", 0, 0, "--precision"}, error.hint());
+  }
+  if (auto same = find_device(device.name, precision); same && find_device(device.name) == device) return *same;
+  DeviceDescription other = device;
+  other.precision = precision;
+  return other;
+}
+
 std::optional<std::int64_t> image_of(const ModelOptions& options) {
   if (!options.image) return std::nullopt;
   return read_count_option("--image", *options.image, 1, ImageLimits::kPixels);
+}
+
+std::optional<std::int64_t> sequence_of(const ModelOptions& options) {
+  if (!options.sequence) return std::nullopt;
+  return read_count_option("--sequence", *options.sequence, 1, largest_transformer().sequence);
+}
+
+Architecture chosen_architecture(const std::string& name, const Recipe& recipe) {
+  if (recipe.image) return load_architecture_at(name, *recipe.image);
+  return recipe.sequence ? load_architecture_of(name, *recipe.sequence) : load_architecture(name);
 }
 
 /// Increasing.
@@ -104,6 +151,10 @@ VerbAction configure_model(CLI::App& command) {
   add_option(command, "--granularity", options->granularity,
              "what one layer of the model stands for: operator, layer, residual or block");
   add_option(command, "--image", options->image, "edge of the images in pixels, for an image network known by name");
+  add_option(command, "--sequence", options->sequence,
+             "tokens in a sample (of an encoder-decoder: that the encoder reads), for a network known by name");
+  add_option(command, "--precision", options->precision,
+             "fp32, tf32, bf16, fp16 or fp8: the mode to compute in; default: that of the device's description");
   add_flag(command, "--recipe", options->only_recipe,
            "leave the figures out of the file; they are computed whenever it is read");
   add_option(command, "-o,--output", options->output,
@@ -113,11 +164,12 @@ VerbAction configure_model(CLI::App& command) {
     const std::string granularity =
         read_choice_option("--granularity", options->granularity, {"operator", "layer", "residual", "block"});
     refuse_overwriting(options->output, OutputKind::ModelFile, {options->architecture, options->device});
-    const std::optional<std::int64_t> image = image_of(*options);
-    const Architecture architecture =
-        image ? load_architecture_at(options->architecture, *image) : load_architecture(options->architecture);
-    const DeviceDescription device = load_device(options->device, settings);
-    const Recipe recipe{options->architecture, image, granularity};
+    const Recipe recipe{options->architecture, image_of(*options), granularity, options->precision,
+                        sequence_of(*options)};
+    refuse_both(*options);
+    const Architecture architecture = chosen_architecture(options->architecture, recipe);
+    DeviceDescription device = load_device(options->device, settings);
+    if (options->precision) device = in_precision(device, *options->precision);
     const auto made = [&](std::int64_t size) {
       const auto known = computed_model(recipe, options->device, size);
       return known ? *known : build_model(architecture, device, size, *granularity_of(granularity));

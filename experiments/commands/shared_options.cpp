@@ -97,12 +97,15 @@ void add_planning_options(CLI::App& command, PlanningOptions& options, Microbatc
   add_option(command, "--memory", options.memory,
              "what a plan that does not fit may do: keep: nothing; recompute: make stashes again; swap: bring them to "
              "the host; cheapest: whatever takes the least time. A plan that fits does nothing");
-  add_option(command, "--training", options.training,
-             "K=V,...: how much training keeps in memory; keys and defaults: gradient_copies (1), "
-             "optimizer_copies (2), boundary_buffers (2), input_gradient_release (0); and gradient_bucket, the size "
-             "of the parts in which replicas exchange gradients during the backward (0: all after it; default: the "
-             "planner's own); and stash: autograd, what the model file says that layers "
-             "keep and need (default), or input, the bytes of their inputs only");
+  add_option(
+      command, "--training", options.training,
+      "K=V,...: how much training keeps in memory; keys and defaults: gradient_copies (1), "
+      "optimizer_copies (2), boundary_buffers (2), input_gradient_release (0); and gradient_bucket, the size "
+      "of the parts in which replicas exchange gradients during the backward (0: all after it; default: the "
+      "planner's own); and stash: autograd, what the model file says that layers "
+      "keep and need (default), or input, the bytes of their inputs only; and recipe, the optimizer's, which gives "
+      "the copies: fp32, sgd-momentum, mixed, mixed-16, mixed-16-accumulate-32 or pure-16 (default: mixed for "
+      "a model with parameters of 2 bytes)");
   add_option(command, "--planner-time-limit", options.planner_time_limit,
              "time limit for an external planner (exec:PATH), such as '90 s'; default: 10 min");
 }

@@ -35,6 +35,10 @@ StashConvention read_stash(const std::string& value) {
   return is_input ? StashConvention::Input : StashConvention::Autograd;
 }
 
+OptimizerRecipe read_recipe(const std::string& value) {
+  return *optimizer_recipe_of(read_choice_option("--training recipe", value, optimizer_recipe_names()));
+}
+
 }  // namespace
 
 std::int64_t read_count_option(const std::string& option, const std::string& text, std::int64_t least,
@@ -114,15 +118,16 @@ std::vector<std::string> read_list_option(const std::string& option, const std::
 }
 
 const std::vector<std::string>& training_option_keys() {
-  static const std::vector<std::string> kKeys = {"gradient_copies",        "optimizer_copies", "boundary_buffers",
-                                                 "input_gradient_release", "gradient_bucket",  "stash"};
+  static const std::vector<std::string> kKeys = {
+      "gradient_copies", "optimizer_copies", "boundary_buffers", "input_gradient_release", "gradient_bucket", "stash",
+      "recipe"};
   return kKeys;
 }
 
-Training read_training_option(const std::optional<std::string>& text) {
+TrainingChoice read_training_option(const std::optional<std::string>& text) {
   const std::string option = "--training";
   const std::vector<std::string>& keys = training_option_keys();
-  Training training;
+  TrainingChoice training;
   if (!text) return training;
   std::set<std::string> given;
   for (const std::string& item : read_list_option(option, *text)) {
@@ -140,7 +145,10 @@ Training read_training_option(const std::optional<std::string>& text) {
     if (key == keys[3]) training.input_gradient_release = read_share(option, key, value);
     if (key == keys[4]) training.gradient_bucket = read_size(option, key, value);
     if (key == keys[5]) training.stash = read_stash(value);
+    if (key == keys[6]) training.recipe = read_recipe(value);
   }
+  training.gives_gradient_copies = given.contains(keys[0]);
+  training.gives_optimizer_copies = given.contains(keys[1]);
   return training;
 }
 

@@ -3,7 +3,7 @@
 #include "planners/planner.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/schedule_choice.hpp"
-#include "sim/model/training.hpp"
+#include "sim/model/training_choice.hpp"
 
 #include <cstdint>
 #include <map>
@@ -49,7 +49,7 @@ namespace stagecraft {
 [[nodiscard]] const std::vector<std::string>& training_option_keys();
 
 /// `gradient_copies=1,optimizer_copies=2,…` over the defaults.
-[[nodiscard]] Training read_training_option(const std::optional<std::string>& text);
+[[nodiscard]] TrainingChoice read_training_option(const std::optional<std::string>& text);
 
 /// `NAME` or `NAME,parameter=value,…`. The caller has to check that there is such a schedule with such parameters.
 [[nodiscard]] ScheduleChoice read_schedule_option(const std::string& option, const std::string& text);

@@ -86,7 +86,7 @@ PlanRequest make_request(const PlannerInfo& planner, const Inputs& inputs, const
                       .platform = inputs.platform,
                       .schedule = schedule,
                       .microbatches = microbatch_count(inputs, graph, choices, asynchronous),
-                      .training = choices.training,
+                      .training = training_of(choices.training, graph),
                       .options = parse_options(planner, choices.options),
                       .samples_per_update = choices.samples_per_update,
                       .memory = choices.memory};

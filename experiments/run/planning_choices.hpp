@@ -2,7 +2,7 @@
 
 #include "planners/planner.hpp"
 #include "sim/model/schedule_choice.hpp"
-#include "sim/model/training.hpp"
+#include "sim/model/training_choice.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -27,7 +27,7 @@ struct PlanningChoices {
   bool fastest_size = false;
   std::int64_t iterations = 1;                   ///< to simulate; a run that is too long is refused before planning
   MemoryPolicy memory = MemoryPolicy::Cheapest;  ///< what a plan that does not fit may do with stashes
-  Training training;
+  TrainingChoice training;
   std::vector<std::pair<std::string, std::string>> options;  ///< of the planner
 };
 

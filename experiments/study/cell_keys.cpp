@@ -172,18 +172,22 @@ void read_bucket(const YamlNode& node, Keys& into) {
   set_key(into, "training.gradient_bucket", format_whole_bytes(read_bytes(node)));
 }
 
+void take_gradient_copies(const Detail& value, CellSpec& spec) {
+  spec.planning.training.gradient_copies = whole(value);
+  spec.planning.training.gives_gradient_copies = true;
+}
+
+void take_optimizer_copies(const Detail& value, CellSpec& spec) {
+  spec.planning.training.optimizer_copies = whole(value);
+  spec.planning.training.gives_optimizer_copies = true;
+}
+
 /// The keys `training.KEY`, also written `training: {KEY: VALUE, …}`: what training keeps in memory, and
 /// how it exchanges gradients.
 const std::vector<CellKey>& training_keys() {
   static const std::vector<CellKey> kKeys = {
-      key(
-          "training.gradient_copies",
-          [](const Detail& value, CellSpec& spec) { spec.planning.training.gradient_copies = whole(value); }, count_key,
-          0, run_limits::kMostCopies),
-      key(
-          "training.optimizer_copies",
-          [](const Detail& value, CellSpec& spec) { spec.planning.training.optimizer_copies = whole(value); },
-          count_key, 0, run_limits::kMostCopies),
+      key("training.gradient_copies", take_gradient_copies, count_key, 0, run_limits::kMostCopies),
+      key("training.optimizer_copies", take_optimizer_copies, count_key, 0, run_limits::kMostCopies),
       key(
           "training.boundary_buffers",
           [](const Detail& value, CellSpec& spec) { spec.planning.training.boundary_buffers = whole(value); },
@@ -200,6 +204,10 @@ const std::vector<CellKey>& training_keys() {
             if (word(value) == "input") spec.planning.training.stash = StashConvention::Input;
           },
           word_key, std::vector<std::string>{"autograd", "input"}),
+      key(
+          "training.recipe",
+          [](const Detail& value, CellSpec& spec) { spec.planning.training.recipe = optimizer_recipe_of(word(value)); },
+          word_key, optimizer_recipe_names()),
   };
   return kKeys;
 }

@@ -60,8 +60,8 @@ Description describe_device(const DeviceDescription& device) {
                            format_human_bandwidth(device.memory_bandwidth) + "\n" +
                            (device.summary.empty() ? "" : device.summary + "\n") + "source: " + device.source + "\n";
   const std::string peaks = "matrix products: fp32 " + rate_text(device.fp32) + ", tf32 " + rate_text(device.tf32) +
-                            ", fp16 " + rate_text(device.fp16) + "; profiles are computed in " +
-                            to_string(device.precision) + "\n";
+                            ", fp16 " + rate_text(device.fp16) + ", bf16 " + rate_text(device.bf16) + ", fp8 " +
+                            rate_text(device.fp8) + "; profiles are computed in " + to_string(device.precision) + "\n";
   const Efficiency& share = device.efficiency;
   const std::string reached =
       "reached of these peaks: " + percent(share.convolution) + " in convolutions, " + percent(share.linear) +
@@ -74,6 +74,8 @@ Description describe_device(const DeviceDescription& device) {
            {"fp32_flops", rate(device.fp32)},
            {"tf32_flops", rate(device.tf32)},
            {"fp16_flops", rate(device.fp16)},
+           {"bf16_flops", rate(device.bf16)},
+           {"fp8_flops", rate(device.fp8)},
            {"precision", to_string(device.precision)},
            {"memory_bytes", device.memory.value()},
            {"memory_bandwidth_bytes_per_s", device.memory_bandwidth.value()},

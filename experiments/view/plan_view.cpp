@@ -231,6 +231,23 @@ Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const
   return stages;
 }
 
+namespace {
+
+/// A line with the bytes of a parameter on a device; empty without a recipe of the optimizer.
+std::string recipe_text(const LayerGraph& graph, const Training& training) {
+  if (!training.recipe) return "";
+  const KeptCopies kept = kept_copies(*training.recipe);
+  const std::int64_t weight = known_parameter_bytes(graph).value_or(kept.weight_bytes);
+  const std::int64_t gradients = weight * training.gradient_copies;
+  const std::int64_t optimizer = weight * training.optimizer_copies;
+  const bool as_recipe = training.gradient_copies == kept.gradients && training.optimizer_copies == kept.optimizer;
+  return "a parameter takes " + std::to_string(weight + gradients + optimizer) + " bytes: " + std::to_string(weight) +
+         " of weights, " + std::to_string(gradients) + " of gradients, " + std::to_string(optimizer) +
+         " of the optimizer (recipe " + to_string(*training.recipe) + (as_recipe ? "" : ", with other copies") + ")\n";
+}
+
+}  // namespace
+
 std::string plan_text(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                       const Report& evaluated) {
   const Plan& plan = program.kept->plan;
@@ -238,7 +255,7 @@ std::string plan_text(const LayerGraph& graph, const Platform& platform, const S
   std::string text = planner + graph.name + " on " + platform.spec.name + ", " + schedule_text(plan.schedule) + ", " +
                      counted(plan.microbatches, "microbatch") + " of " + counted(plan.microbatch_size, "sample") +
                      "\n" + updates_text(stage_updates(graph, program)) + "\n" +
-                     stage_table(graph, platform, program, evaluated) + "\n" +
+                     stage_table(graph, platform, program, evaluated) + recipe_text(graph, plan.training) + "\n" +
                      figures_text("the planner's claim", plan.predicted) +
                      figures_text("evaluated without contention", evaluated.figures());
   if (evaluated.period && !evaluated.converged()) text += "not converged: " + drift_text(evaluated) + "\n";

@@ -7,6 +7,7 @@
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/reduced_gradients.hpp"
 #include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
@@ -44,9 +45,11 @@ void add_layers(const LayerGraph& graph, Problem& problem) {
 }
 
 void add_exchange(const PlanRequest& request, Problem& problem) {
+  problem.reduced_copies = reduced_copies(request.training);
   if (request.training.bucket() == Bytes(0)) return;
+  const Bytes bucket(std::max<std::int64_t>(1, request.training.bucket().value() / problem.reduced_copies));
   for (const DividedTimes::Sums& sums : problem.divided.all_sums()) {
-    problem.exchanges.emplace_back(problem.parameters, sums.backward, request.training.bucket());
+    problem.exchanges.emplace_back(problem.parameters, sums.backward, bucket);
   }
 }
 

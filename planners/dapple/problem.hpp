@@ -54,6 +54,7 @@ struct Problem {
   DividedTimes divided;  ///< among the devices of a stage
   /// Of gradients in buckets, for each of the sums in `divided`; none: they are exchanged after the backward.
   std::vector<BucketExchange> exchanges;
+  std::int64_t reduced_copies = 1;  ///< bytes of gradients that are exchanged for each byte of parameters
   std::int64_t microbatches = 1;
   std::size_t most_replicas = 1;  ///< a stage divides the samples of a microbatch
 
@@ -72,11 +73,11 @@ struct Problem {
     Block block{(sums.forward[end] - sums.forward[begin]) * share, (sums.backward[end] - sums.backward[begin]) * share,
                 bytes * on.update};
     if (exchanges.empty()) {
-      block.synchronise += on.all_reduce(bytes);
+      block.synchronise += on.all_reduce(bytes * static_cast<double>(reduced_copies));
       return block;
     }
     const auto seconds = [&](Bytes before, Bytes all, std::size_t buckets) {
-      return on.all_reduce(static_cast<double>((all - before).value()), buckets);
+      return on.all_reduce(static_cast<double>(((all - before) * reduced_copies).value()), buckets);
     };
     const BucketExchange& exchange = exchanges[divided.sums_index(count)];
     block.synchronise += exchange.last_backward(begin, end, share, seconds) - block.backward;

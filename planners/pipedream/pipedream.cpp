@@ -11,6 +11,7 @@
 #include "planners/shared/costs/limits.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/schedule/reduced_gradients.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
@@ -196,6 +197,7 @@ Settings settings_of(const PlanRequest& request) {
   if (request.options.word("synchronisation") == "overlapped") settings.synchronisation = Synchronisation::Overlapped;
   if (request.options.word("boundary") == "whole") settings.boundary = BoundaryCost::Whole;
   settings.time_factor = slowest_factor(request.graph, request.platform, all_devices(request.platform));
+  settings.reduced_copies = static_cast<double>(reduced_copies(request.training));
   settings.communication = request.options.word("communication") == "on";
   settings.straight = request.options.flag("straight");
   settings.use_fewer = request.options.flag("use_fewer");

@@ -44,7 +44,8 @@ struct PartitionProblem {
   std::vector<Seconds> forward;
   std::vector<Seconds> backward;
   DividedTimes divided;  ///< the times of stages that divide each microbatch; empty: r replicas take 1 / r of the time
-  Bytes bucket;          ///< size of the buckets; 0: gradients are exchanged after the backward
+  Bytes bucket;          ///< parameters in a bucket; 0: gradients are exchanged after the backward
+  std::int64_t reduced_copies = 1;  ///< bytes of gradients that are exchanged for each byte of parameters
 
   std::vector<Bytes> crossing;  ///< bytes that cross the cut before each position, one way. **Shape** layers + 1
   UsedBandwidths bandwidths;    ///< device ids are positions

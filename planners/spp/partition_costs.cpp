@@ -117,6 +117,8 @@ double PartitionCosts::bucketed(std::size_t begin, std::size_t end, std::size_t 
 }
 
 double PartitionCosts::all_reduce(std::size_t exchange, Bytes before, Bytes all, std::size_t buckets) const {
+  before = before * problem_->reduced_copies;
+  all = all * problem_->reduced_copies;
   if (problem_->all_reduces) {
     return problem_->all_reduces->distinct[exchange](static_cast<double>((all - before).value()), buckets);
   }

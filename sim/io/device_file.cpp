@@ -2,6 +2,10 @@
 
 #include "sim/io/yaml_values.hpp"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace stagecraft {
 namespace {
 
@@ -24,11 +28,10 @@ Efficiency read_efficiency(const YamlNode& node) {
 }
 
 Precision read_precision(const YamlNode& node, const DeviceDescription& device) {
-  const auto precision =
-      read_choice<Precision>(node, {{"fp32", Precision::Fp32}, {"tf32", Precision::Tf32}, {"fp16", Precision::Fp16}});
-  const bool has_tf32 = device.tf32 > FlopsPerSecond(0);
-  const bool has_fp16 = device.fp16 > FlopsPerSecond(0);
-  if ((precision == Precision::Tf32 && !has_tf32) || (precision == Precision::Fp16 && !has_fp16)) {
+  std::vector<std::pair<std::string, Precision>> choices;
+  for (const Precision precision : kAllPrecisions) choices.emplace_back(to_string(precision), precision);
+  const auto precision = read_choice<Precision>(node, choices);
+  if (rate_in(device, precision) <= FlopsPerSecond(0)) {
     node.fail("the precision " + quote(node.text()) + " needs the key " + quote(node.text()) + ", its peak rate");
   }
   return precision;
@@ -39,8 +42,8 @@ Precision read_precision(const YamlNode& node, const DeviceDescription& device) 
 DeviceDescription parse_device(std::string_view text, const std::string& file_name) {
   const YamlNode root = parse_yaml(text, file_name);
   check_schema(root, "stagecraft/device/1");
-  root.allow_keys({"schema", "device", "source", "memory", "memory_bandwidth", "fp32", "tf32", "fp16", "precision",
-                   "launch_overhead", "efficiency"});
+  root.allow_keys({"schema", "device", "source", "memory", "memory_bandwidth", "fp32", "tf32", "fp16", "bf16", "fp8",
+                   "precision", "launch_overhead", "efficiency"});
   DeviceDescription device;
   device.name = read_name(root.at("device"));
   device.source = read_text(root.at("source"));
@@ -51,6 +54,13 @@ DeviceDescription parse_device(std::string_view text, const std::string& file_na
   device.fp32 = read_flops_rate(root.at("fp32"));
   if (const auto rate = root.find("tf32")) device.tf32 = read_flops_rate(*rate);
   if (const auto rate = root.find("fp16")) device.fp16 = read_flops_rate(*rate);
+  if (const auto rate = root.find("bf16")) device.bf16 = read_flops_rate(*rate);
+  if (const auto rate = root.find("fp8")) {
+    device.fp8 = read_flops_rate(*rate);
+    if (device.fp16 <= FlopsPerSecond(0) && device.bf16 <= FlopsPerSecond(0)) {
+      rate->fail("a device with an fp8 rate needs a 16-bit one", "give the key 'bf16' or 'fp16' too");
+    }
+  }
   if (const auto precision = root.find("precision")) device.precision = read_precision(*precision, device);
   const auto overhead = root.find("launch_overhead");
   device.launch_overhead = overhead ? read_moment(*overhead) : kUsualLaunchOverhead;

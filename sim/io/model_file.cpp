@@ -2,14 +2,12 @@
 
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/model_computed.hpp"
 #include "sim/io/model_tensors.hpp"
 #include "sim/io/model_tied.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/graph_order.hpp"
-#include "sim/workload/catalogue.hpp"
-#include "sim/workload/computed_profiles.hpp"
-#include "sim/workload/image_draft.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -22,7 +20,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kMostSamples = 1'000'000'000;
 constexpr Bytes kNotGiven{-1};
 
 Bytes bytes_or(const YamlNode& node, std::string_view key, Bytes otherwise) {
@@ -121,10 +118,10 @@ void finish_memory(const YamlNode& layers, LayerGraph& graph) {
   }
 }
 
-std::string read_precision(const YamlNode& node) {
-  std::vector<std::pair<std::string, std::string>> choices;
-  for (const char* precision : kPrecisions) choices.emplace_back(precision, precision);
-  return read_choice(node, choices);
+std::int64_t read_parameter_bytes(const YamlNode& node) {
+  const std::int64_t bytes = read_count(node, 2, 4);
+  if (bytes == 3) node.fail_expected("2 or 4");
+  return bytes;
 }
 
 /// The keys of the root that hold for all profiles; each profile reads its own numbers.
@@ -133,6 +130,7 @@ LayerGraph read_header(const YamlNode& root) {
   graph.name = read_name(root.at("model"));
   graph.device_kind = read_name(root.at("device"));
   if (const auto precision = root.find("precision")) graph.precision = read_precision(*precision);
+  if (const auto bytes = root.find("parameter_bytes")) graph.parameter_bytes = read_parameter_bytes(*bytes);
   if (const auto source = root.find("source")) graph.source = read_text(*source);
   if (const auto origin = root.find("origin")) graph.origin = read_choice(*origin, stated_origins());
   return graph;
@@ -146,7 +144,7 @@ struct SharedParts {
 
 /// `node` holds the size, the layers and the input.
 LayerGraph read_profile(const YamlNode& node, LayerGraph graph, const SharedParts& shared) {
-  graph.microbatch_size = read_count(node.at("microbatch_size"), 1, kMostSamples);
+  graph.microbatch_size = read_count(node.at("microbatch_size"), 1, kMostProfiledSamples);
   graph.input = bytes_or(node, "input", Bytes(0));
   const YamlNode layers = node.at("layers");
   const LayersByName by_name = read_layers(layers, graph);
@@ -234,7 +232,8 @@ void sort_profiles(Model& model) {
 }
 
 Model read_profiles(const YamlNode& root) {
-  root.allow_keys({"schema", "model", "device", "precision", "source", "origin", "profiles", "edges", "tied"});
+  root.allow_keys(
+      {"schema", "model", "device", "precision", "parameter_bytes", "source", "origin", "profiles", "edges", "tied"});
   const SharedParts shared{root.find("edges"), root.find("tied")};
   Model model;
   const YamlNode profiles = root.at("profiles");
@@ -254,94 +253,6 @@ Model read_profiles(const YamlNode& root) {
   }
   if (model.profiles.empty()) profiles.fail("expected at least one profile, found none");
   sort_profiles(model);
-  return model;
-}
-
-Recipe read_recipe(const YamlNode& node) {
-  node.allow_keys({"architecture", "image", "granularity"});
-  Recipe recipe;
-  recipe.architecture = read_name(node.at("architecture"));
-  if (const auto image = node.find("image")) recipe.image = read_count(*image, 1, ImageLimits::kPixels);
-  recipe.granularity = read_choice<std::string>(
-      node.at("granularity"),
-      {{"operator", "operator"}, {"layer", "layer"}, {"residual", "residual"}, {"block", "block"}});
-  return recipe;
-}
-
-/// What differs between a file's profile and the computed one; empty if nothing does.
-std::string difference(const LayerGraph& found, const LayerGraph& computed) {
-  for (LayerId id : indices(found.layers)) {
-    if (id.value() >= computed.layers.size()) break;
-    if (found.layers[id] != computed.layers[id]) return "layer " + quote(found.layers[id].name);
-  }
-  if (found.layers.size() != computed.layers.size()) return "the number of layers";
-  if (found.edges != computed.edges) return "the list of edges";
-  if (found.tensors != computed.tensors) return "the list of tensors";
-  if (found.tied != computed.tied) return "the list of tied parameters";
-  return found.input == computed.input ? "" : "the input";
-}
-
-/// Says what the catalogue lacks for a recipe, at the value that asks for it.
-[[noreturn]] void refuse_recipe(const YamlNode& root, const Recipe& recipe) {
-  const YamlNode node = root.at("computed");
-  const std::string leave = "leave the key 'computed' out: times of other sizes are then extrapolated";
-  const std::string kind = root.at("device").text();
-  if (!find_device(kind)) root.at("device").fail("the catalogue has no device " + quote(kind), leave);
-  if (find_architecture(recipe.architecture)) {
-    node.at("image").fail("the network " + quote(recipe.architecture) + " has no images", "leave the key 'image' out");
-  }
-  std::vector<std::string> known;
-  for (const WorkloadInfo& network : known_architectures()) known.push_back(network.name);
-  node.at("architecture")
-      .fail("the catalogue has no network " + quote(recipe.architecture),
-            suggest_name(recipe.architecture, known) + "; or " + leave);
-}
-
-/// The model that the file's recipe describes, for the kind and the size of `given`.
-Model model_of(const YamlNode& root, const Recipe& recipe, const LayerGraph& given) {
-  try {
-    std::optional<Model> model = computed_model(recipe, given.device_kind, given.microbatch_size);
-    if (model) return *std::move(model);
-  } catch (const InputError& error) {
-    root.at("computed").fail(error.what());
-  }
-  refuse_recipe(root, recipe);
-}
-
-void check_stated_precision(const LayerGraph& given, const LayerGraph& computed,
-                            const std::optional<YamlNode>& precision) {
-  if (!precision || given.precision == computed.precision) return;
-  precision->fail_expected(computed.precision + ", in which the cost model computes for " + quote(given.device_kind));
-}
-
-/// A file without figures: those that its recipe gives.
-Model computed_alone(const YamlNode& root, LayerGraph header) {
-  root.allow_keys({"schema", "model", "device", "precision", "microbatch_size", "source", "origin", "computed"});
-  header.microbatch_size = read_count(root.at("microbatch_size"), 1, kMostSamples);
-  Model model = model_of(root, read_recipe(root.at("computed")), header);
-  LayerGraph& graph = model.profiles.front();
-  check_stated_precision(header, graph, root.find("precision"));
-  graph.name = header.name;
-  if (!header.source.empty()) graph.source = header.source;
-  return model;
-}
-
-/// A file whose figures are not those of its recipe was edited, or comes from another version of the cost model; what
-/// the recipe gives for other sizes would not belong to it.
-Model computed_as_given(const YamlNode& root, LayerGraph given) {
-  const YamlNode node = root.at("computed");
-  const Recipe recipe = read_recipe(node);
-  Model model = model_of(root, recipe, given);
-  check_stated_precision(given, model.profiles.front(), root.find("precision"));
-  if (!root.find("tied")) given.tied = model.profiles.front().tied;
-  const std::string differs = difference(given, model.profiles.front());
-  if (!differs.empty()) {
-    node.fail("the figures are not those that the cost model gives for this network: " + differs + " differs",
-              "leave the key 'computed' out if you have changed them, or write the file anew with 'stagecraft model'");
-  }
-  given.origin = Origin::Computed;
-  given.precision = model.profiles.front().precision;
-  model.profiles.front() = std::move(given);
   return model;
 }
 
@@ -380,8 +291,8 @@ Model parse_model(std::string_view text, const std::string& file_name) {
   const YamlNode root = parse_yaml(text, file_name);
   check_schema(root, "stagecraft/model/1");
   if (root.find("profiles")) return read_profiles(root);
-  root.allow_keys({"schema", "model", "device", "precision", "microbatch_size", "source", "origin", "computed", "input",
-                   "layers", "edges", "tensors", "tied", "profiles"});
+  root.allow_keys({"schema", "model", "device", "precision", "parameter_bytes", "microbatch_size", "source", "origin",
+                   "computed", "input", "layers", "edges", "tensors", "tied", "profiles"});
   LayerGraph header = read_header(root);
   const auto computed = root.find("computed");
   if (computed && root.find("origin") && header.origin != Origin::Computed) {

@@ -86,6 +86,8 @@ Detail::Record profile_record(const LayerGraph& graph) {
 Detail::Record recipe_record(const Recipe& recipe) {
   Detail::Record record = {{"architecture", recipe.architecture}};
   if (recipe.image) record.emplace_back("image", *recipe.image);
+  if (recipe.sequence) record.emplace_back("sequence", *recipe.sequence);
+  if (recipe.precision) record.emplace_back("precision", *recipe.precision);
   record.emplace_back("granularity", recipe.granularity);
   return record;
 }
@@ -97,6 +99,7 @@ Detail::Record model_record(const Model& model, bool only_recipe) {
   const LayerGraph& first = model.profiles.front();
   Detail::Record root = {{"schema", "stagecraft/model/1"}, {"model", first.name}, {"device", first.device_kind}};
   if (first.precision != kPlainPrecision) root.emplace_back("precision", first.precision);
+  if (first.parameter_bytes && !only_recipe) root.emplace_back("parameter_bytes", *first.parameter_bytes);
   if (!first.source.empty()) root.emplace_back("source", first.source);
   if (!model.recipe && first.origin != Origin::Assumed) root.emplace_back("origin", to_string(first.origin));
   if (model.recipe) root.emplace_back("computed", recipe_record(*model.recipe));

@@ -3,6 +3,7 @@
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/model/training_choice.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -236,15 +237,32 @@ StashConvention read_stash(const YamlNode& training) {
                                       {{"autograd", StashConvention::Autograd}, {"input", StashConvention::Input}});
 }
 
-Training read_training(const YamlNode& node) {
+OptimizerRecipe read_recipe_name(const YamlNode& node) {
+  std::vector<std::pair<std::string, OptimizerRecipe>> choices;
+  for (const OptimizerRecipe recipe : kOptimizerRecipes) choices.emplace_back(to_string(recipe), recipe);
+  return read_choice<OptimizerRecipe>(node, choices);
+}
+
+/// The training of `graph`, as `training_of`, with the place in the file where it refuses.
+Training settled(const TrainingChoice& choice, const std::optional<YamlNode>& recipe, const LayerGraph& graph) {
+  try {
+    return training_of(choice, graph);
+  } catch (const InputError& error) {
+    recipe->fail(error.message(), error.hint());
+  }
+}
+
+Training read_training(const YamlNode& node, const LayerGraph& graph) {
   node.allow_keys({"gradient_copies", "optimizer_copies", "boundary_buffers", "input_gradient_release",
-                   "gradient_bucket", "stash"});
-  Training training;
+                   "gradient_bucket", "stash", "recipe"});
+  TrainingChoice training;
   const auto set = [&](std::string_view key, std::int64_t& into) {
-    if (const auto found = node.find(key)) into = read_count(*found, 0, kMostCopies);
+    const auto found = node.find(key);
+    if (found) into = read_count(*found, 0, kMostCopies);
+    return found.has_value();
   };
-  set("gradient_copies", training.gradient_copies);
-  set("optimizer_copies", training.optimizer_copies);
+  training.gives_gradient_copies = set("gradient_copies", training.gradient_copies);
+  training.gives_optimizer_copies = set("optimizer_copies", training.optimizer_copies);
   set("boundary_buffers", training.boundary_buffers);
   if (const auto release = node.find("input_gradient_release")) {
     training.input_gradient_release = read_number(*release);
@@ -252,7 +270,9 @@ Training read_training(const YamlNode& node) {
   }
   if (const auto bucket = node.find("gradient_bucket")) training.gradient_bucket = read_bytes(*bucket);
   training.stash = read_stash(node);
-  return training;
+  const auto recipe = node.find("recipe");
+  if (recipe) training.recipe = read_recipe_name(*recipe);
+  return settled(training, recipe, graph);
 }
 
 PatternOperation read_pattern_operation(const YamlNode& node) {
@@ -354,7 +374,8 @@ PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const 
   const YamlNode schedule = root.at("schedule");
   plan.schedule = read_schedule(schedule);
   reading.schedule = schedule.at("name").place();
-  if (const auto training = root.find("training")) plan.training = read_training(*training);
+  const auto training = root.find("training");
+  plan.training = training ? read_training(*training, graph) : training_of({}, graph);
   const YamlNode stages = root.at("stages");
   for (const YamlNode& item : stages.items()) plan.stages.push_back(read_stage(names, item));
   if (plan.stages.empty()) stages.fail("expected at least one stage, found none");

@@ -32,7 +32,7 @@ void read_speeds(const YamlNode& node, DeviceKind& kind) {
     kind.speed = read_speed(node);
     return;
   }
-  node.allow_keys({kPrecisions[0], kPrecisions[1], kPrecisions[2], kPrecisions[3]});
+  node.allow_keys({kPrecisions[0], kPrecisions[1], kPrecisions[2], kPrecisions[3], kPrecisions[4]});
   for (const auto& [precision, value] : node.entries()) {
     if (precision == kPlainPrecision) {
       kind.speed = read_speed(value);

@@ -73,6 +73,11 @@ LayerGraph with_stash(LayerGraph graph, StashConvention convention) {
   return graph;
 }
 
+std::optional<std::int64_t> known_parameter_bytes(const LayerGraph& graph) {
+  if (graph.parameter_bytes || graph.origin != Origin::Computed) return graph.parameter_bytes;
+  return kPlainParameterBytes;
+}
+
 LayerTotals totals(const LayerGraph& graph) {
   LayerTotals sum;
   for (const Layer& layer : graph.layers) {

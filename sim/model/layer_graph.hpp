@@ -72,7 +72,8 @@ struct LayerGraph {
   /// Its layers on other kinds of device and for parts of its microbatch: their times and what they keep. None: both
   /// are in proportion to samples, and times to the speeds of kinds.
   std::shared_ptr<const ProfileSource> own_times;
-  std::string precision = kPlainPrecision;  ///< in which its times were taken
+  std::string precision = kPlainPrecision;           ///< in which its times were taken
+  std::optional<std::int64_t> parameter_bytes = {};  ///< of one, where stated; see `known_parameter_bytes`
   friend bool operator==(const LayerGraph&, const LayerGraph&) = default;
 };
 
@@ -81,6 +82,8 @@ struct Recipe {
   std::string architecture;
   std::optional<std::int64_t> image;  ///< pixels along an edge, where they are not the network's usual ones
   std::string granularity;
+  std::optional<std::string> precision = {};  ///< on every device; none: that of a device's description
+  std::optional<std::int64_t> sequence = {};  ///< tokens in a sample, where they are not the network's usual ones
   friend bool operator==(const Recipe&, const Recipe&) = default;
 };
 
@@ -109,6 +112,10 @@ void apply_memory_defaults(LayerGraph& graph);
 /// The graph with the stashes and workspaces of a convention, likewise on other kinds and for parts of its microbatch.
 /// **Requires** the graph of a model file.
 [[nodiscard]] LayerGraph with_stash(LayerGraph graph, StashConvention convention);
+
+/// The bytes of one parameter. A computed graph that does not state them has `kPlainParameterBytes`; of other graphs
+/// they are then unknown.
+[[nodiscard]] std::optional<std::int64_t> known_parameter_bytes(const LayerGraph& graph);
 
 /// Sums over all layers.
 struct LayerTotals {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/base/quantity.hpp"
+#include "sim/model/optimizer_recipe.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -25,6 +26,7 @@ struct Training {
   std::optional<Bytes> gradient_bucket = std::nullopt;
   /// Decides which graph a plan is made for and run with (`with_stash`); nothing else reads it.
   StashConvention stash = StashConvention::Autograd;
+  std::optional<OptimizerRecipe> recipe = std::nullopt;  ///< for views: where the two kinds of copies come from one
   friend bool operator==(const Training&, const Training&) = default;
 
   [[nodiscard]] Bytes bucket() const { return gradient_bucket.value_or(Bytes(0)); }

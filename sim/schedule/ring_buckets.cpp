@@ -1,6 +1,7 @@
 #include "sim/schedule/ring_buckets.hpp"
 
 #include "sim/model/plan.hpp"
+#include "sim/schedule/reduced_gradients.hpp"
 #include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ void add_tied(const LayerGraph& graph, const Plan& plan, const TiedRing& ring, R
     if (!is_alone) buckets.by_stage[stage.value()].push_back({buckets.rings.size(), 0, completed_by});
   }
   RingBuckets::Ring& added = buckets.rings.emplace_back(RingBuckets::Ring{ring.members, {}, ring.apart});
-  if (!is_alone) added.buckets.push_back({ring.bytes, LayerId::none()});
+  if (!is_alone) added.buckets.push_back({reduced_gradients(plan.training, ring.bytes), LayerId::none()});
 }
 
 /// Orders the buckets of a stage's rings by the layers that complete them, the last layer first.
@@ -55,8 +56,9 @@ RingBuckets ring_buckets(const LayerGraph& graph, const Plan& plan, const Replic
     RingBuckets::Ring& added =
         buckets.rings.emplace_back(RingBuckets::Ring{one_on_each_device(replicas, ring.members), {}, apart});
     if (added.members.size() == 1) continue;
-    added.buckets =
-        gradient_buckets(exchanged_parameters(graph, ring.layers, elsewhere), ring.layers, plan.training.bucket());
+    const std::vector<Bytes> gradients =
+        reduced_gradients(plan.training, exchanged_parameters(graph, ring.layers, elsewhere));
+    added.buckets = gradient_buckets(gradients, ring.layers, plan.training.bucket());
   }
   buckets.untied = buckets.rings.size();
   for (StageId stage : indices<StageId>(plan.stages.size())) {

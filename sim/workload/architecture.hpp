@@ -52,8 +52,8 @@ struct TiedOperator {
 /// One operator of a network as one sample sees it. A network is a list of them in topological order.
 ///
 /// `macs` counts multiply-accumulates of convolutions and matrix products only, as published figures do; one is two
-/// floating-point operations. Values are activations of the precision the model is built for; parameters are always
-/// four bytes each.
+/// floating-point operations. Values and parameters take the bytes of the precision that the model is
+/// built for.
 struct Operator {
   std::string name;  ///< no other operator of the network has it
   OperatorKind kind = OperatorKind::Pointwise;

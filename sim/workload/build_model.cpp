@@ -13,7 +13,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kParameterBytes = 4;
 constexpr double kMostBytes = 9007199254740992.0;  ///< the largest size in a file
 
 /// An architecture together with its device, microbatch size and granularity.
@@ -141,7 +140,7 @@ Bytes parameters_of(const Build& build, const std::vector<OperatorId>& operators
     const bool is_new = op.tied.owner.is_none() || shared.insert(op.tied.owner).second;
     if (is_new) parameters += op.tied.parameters;
   }
-  return Bytes(kParameterBytes * parameters);
+  return Bytes(parameter_bytes(build.device.precision) * parameters);
 }
 
 /// The parameters that operators of several layers share.
@@ -153,7 +152,8 @@ void add_tied(const Build& build, LayerGraph& graph) {
   }
   for (const auto& [owner, of] : layers) {
     if (of.size() < 2) continue;
-    graph.tied.push_back({{of.begin(), of.end()}, Bytes(kParameterBytes * build.net.operators[owner].parameters)});
+    graph.tied.push_back({{of.begin(), of.end()},
+                          Bytes(parameter_bytes(build.device.precision) * build.net.operators[owner].parameters)});
   }
 }
 
@@ -249,6 +249,8 @@ Model build_model(const Architecture& architecture, const DeviceDescription& dev
   graph.name = architecture.name;
   graph.device_kind = device.name;
   graph.precision = to_string(device.precision);
+  const std::int64_t parameter = parameter_bytes(device.precision);
+  if (parameter != kPlainParameterBytes) graph.parameter_bytes = parameter;
   graph.microbatch_size = microbatch_size;
   graph.source = describe_source(build, granularity);
   graph.origin = Origin::Computed;

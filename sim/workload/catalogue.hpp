@@ -32,7 +32,16 @@ struct WorkloadInfo {
 /// does not take images. **Throws** InputError for an image that the network cannot bear.
 [[nodiscard]] std::optional<Architecture> find_architecture(std::string_view name, std::int64_t image);
 
+/// A network for sequences by name, with `sequence` tokens in a sample (that its encoder reads, if it has one); none if
+/// the catalogue has no such name or the network does not take sequences.
+/// **Throws** InputError for a sequence that the network cannot bear.
+[[nodiscard]] std::optional<Architecture> find_sequence_network(std::string_view name, std::int64_t sequence);
+
 /// A device kind by name; none if the catalogue has no such name.
 [[nodiscard]] std::optional<DeviceDescription> find_device(std::string_view name);
+
+/// The same, computing in that precision, with the efficiency that goes with it.
+/// **Throws** InputError if the device does not have it.
+[[nodiscard]] std::optional<DeviceDescription> find_device(std::string_view name, Precision precision);
 
 }  // namespace stagecraft

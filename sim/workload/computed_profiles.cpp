@@ -8,9 +8,27 @@
 
 namespace stagecraft {
 
-ComputedProfiles::ComputedProfiles(Architecture architecture, Granularity granularity)
+namespace {
+
+/// None if the catalogue lacks the name, or the network takes no images or no sequences and the recipe has some.
+std::optional<Architecture> network_of(const Recipe& recipe) {
+  if (!recipe.sequence && !recipe.image) return find_architecture(recipe.architecture);
+  if (!recipe.sequence) return find_architecture(recipe.architecture, *recipe.image);
+  if (recipe.image) return std::nullopt;
+  return find_sequence_network(recipe.architecture, *recipe.sequence);
+}
+
+}  // namespace
+
+ComputedProfiles::ComputedProfiles(Architecture architecture, Granularity granularity,
+                                   std::optional<Precision> precision)
     : architecture_(std::move(architecture)), granularity_(granularity) {
-  for (const WorkloadInfo& known : known_devices()) devices_.emplace(known.name, *find_device(known.name));
+  for (const WorkloadInfo& known : known_devices()) {
+    DeviceDescription device = *find_device(known.name);
+    if (precision && rate_in(device, *precision) <= FlopsPerSecond(0)) continue;
+    if (precision) device = *find_device(known.name, *precision);
+    devices_.emplace(known.name, std::move(device));
+  }
 }
 
 LayerGraph ComputedProfiles::make_profile(const std::string& kind, std::int64_t samples) const {
@@ -19,10 +37,12 @@ LayerGraph ComputedProfiles::make_profile(const std::string& kind, std::int64_t 
 
 std::optional<Model> computed_model(const Recipe& recipe, const std::string& device, std::int64_t samples) {
   const std::optional<Granularity> granularity = granularity_of(recipe.granularity);
-  std::optional<Architecture> architecture =
-      recipe.image ? find_architecture(recipe.architecture, *recipe.image) : find_architecture(recipe.architecture);
+  std::optional<Architecture> architecture = network_of(recipe);
   if (!granularity || !architecture || !find_device(device)) return std::nullopt;
-  auto computed = std::make_shared<const ComputedProfiles>(std::move(*architecture), *granularity);
+  const std::optional<Precision> precision = recipe.precision ? precision_of(*recipe.precision) : std::nullopt;
+  if (recipe.precision && !precision) return std::nullopt;
+  if (precision) static_cast<void>(find_device(device, *precision));
+  auto computed = std::make_shared<const ComputedProfiles>(std::move(*architecture), *granularity, precision);
   Model model{{computed->profile(device, samples)}, recipe, {}};
   model.computed = std::move(computed);
   return model;

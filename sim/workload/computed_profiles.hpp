@@ -14,10 +14,10 @@
 namespace stagecraft {
 
 /// What the cost model gives for one network, at any size and on every device kind of the catalogue, each in the
-/// precision of its description.
+/// precision of its description, or on those that have `precision` in that one.
 class ComputedProfiles final : public ProfileSource {
  public:
-  ComputedProfiles(Architecture architecture, Granularity granularity);
+  ComputedProfiles(Architecture architecture, Granularity granularity, std::optional<Precision> precision);
 
   [[nodiscard]] bool has(const std::string& kind) const override { return devices_.contains(kind); }
   [[nodiscard]] Origin origin(const std::string& /*kind*/, std::int64_t /*samples*/) const override {
@@ -33,7 +33,8 @@ class ComputedProfiles final : public ProfileSource {
 };
 
 /// The model that `recipe` describes, with its profile on `device` at `samples`; none if a catalogue lacks a name.
-/// **Throws** InputError as `build_model`, and for an image that the network cannot bear.
+/// **Throws** InputError as `build_model`, for an image or a sequence that the network cannot bear, and for a precision
+/// that the device lacks.
 [[nodiscard]] std::optional<Model> computed_model(const Recipe& recipe, const std::string& device,
                                                   std::int64_t samples);
 

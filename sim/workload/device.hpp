@@ -2,21 +2,34 @@
 
 #include "sim/base/quantity.hpp"
 
+#include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace stagecraft {
 
-/// How matrix products are computed and activations stored. Parameters take four bytes in all of them.
+/// How matrix products are computed, and activations and parameters stored.
 enum class Precision {
   Fp32,  ///< IEEE single precision
   Tf32,  ///< tensor cores on single-precision data
-  Fp16,  ///< tensor cores on half-precision activations (mixed precision)
+  Fp16,  ///< tensor cores on half-precision activations and parameters
+  Bf16,  ///< the same with the exponent of single precision
+  Fp8,   ///< products with weights in 8 bit, all else as in 16 bit; activations and parameters are stored in 16 bit
 };
+inline constexpr std::array kAllPrecisions{Precision::Fp32, Precision::Tf32, Precision::Fp16, Precision::Bf16,
+                                           Precision::Fp8};
 
 [[nodiscard]] const char* to_string(Precision precision);
+/// The precision of that name; none for other names.
+[[nodiscard]] std::optional<Precision> precision_of(std::string_view name);
 
 /// Bytes of one activation.
 [[nodiscard]] std::int64_t value_bytes(Precision precision);
+/// Bytes of one parameter. A copy in more bits, from which an optimizer makes it, belongs to the optimizer's state.
+[[nodiscard]] std::int64_t parameter_bytes(Precision precision);
 
 /// The share of its peak that a device reaches. **Units** ratios in (0, 1].
 struct Efficiency {
@@ -35,6 +48,8 @@ struct DeviceDescription {
   FlopsPerSecond fp32;
   FlopsPerSecond tf32;  ///< 0: the device has no such mode
   FlopsPerSecond fp16;  ///< 0: likewise
+  FlopsPerSecond bf16;  ///< 0: likewise
+  FlopsPerSecond fp8;   ///< 0: likewise
   BytesPerSecond memory_bandwidth;
   Bytes memory;
   Seconds launch_overhead;                ///< of one kernel
@@ -43,8 +58,18 @@ struct DeviceDescription {
   friend bool operator==(const DeviceDescription&, const DeviceDescription&) = default;
 };
 
-/// Peak rate of matrix products in a mode. **Throws** InputError where the device does not have it.
+/// Peak rate of matrix products with weights in a mode; 0 where the device does not have it.
+[[nodiscard]] FlopsPerSecond rate_in(const DeviceDescription& device, Precision precision);
+
+/// The modes of a device. One that has no 16-bit rate has no fp8, which needs one.
+[[nodiscard]] std::vector<Precision> precisions_of(const DeviceDescription& device);
+
+/// The same rate. **Throws** InputError where the device does not have it.
 [[nodiscard]] FlopsPerSecond peak(const DeviceDescription& device, Precision precision);
+
+/// Peak rate of the products that a mode leaves out: those of fp8 in 16 bit; in other modes `peak`.
+/// **Throws** InputError where the device does not have it.
+[[nodiscard]] FlopsPerSecond wide_peak(const DeviceDescription& device, Precision precision);
 
 /// One kernel's time by the roofline: the longer of arithmetic at `rate` and memory traffic, plus the launch.
 /// `rate` is what the kernel reaches, its efficiency included.

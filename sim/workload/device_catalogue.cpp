@@ -18,6 +18,8 @@ struct KnownDevice {
   double fp32_tera;
   double tf32_tera;
   double fp16_tera;
+  double bf16_tera;
+  double fp8_tera;
   double memory_giga_per_second;
   std::int64_t memory_gibi;
   Precision precision;
@@ -28,47 +30,51 @@ struct KnownDevice {
 constexpr auto kDevices = std::to_array<KnownDevice>({
     // "V100 for NVLink": 15.7 TFLOPS single precision, 125 TFLOPS tensor, 16 or 32 GB HBM2 at 900 GB/s; no TF32.
     {"V100-SXM2-16GB", "NVIDIA Tesla V100 for NVLink, 16 GB", "NVIDIA Tesla V100 GPU Accelerator data sheet, 2018",
-     15.7, 0, 125, 900, 16, Precision::Fp32},
+     15.7, 0, 125, 0, 0, 900, 16, Precision::Fp32},
     {"V100-SXM2-32GB", "NVIDIA Tesla V100 for NVLink, 32 GB", "NVIDIA Tesla V100 GPU Accelerator data sheet, 2018",
-     15.7, 0, 125, 900, 32, Precision::Fp32},
-    // "A100 40GB SXM": 19.5 TFLOPS fp32, 156 TFLOPS TF32, 312 TFLOPS fp16, HBM2 at 1,555 GB/s.
-    {"A100-SXM4-40GB", "NVIDIA A100 SXM, 40 GB", "NVIDIA A100 Tensor Core GPU data sheet, 2020", 19.5, 156, 312, 1555,
-     40, Precision::Tf32},
+     15.7, 0, 125, 0, 0, 900, 32, Precision::Fp32},
+    // "A100 40GB SXM": 19.5 TFLOPS fp32, 156 TFLOPS TF32, 312 TFLOPS fp16 and bf16, HBM2 at 1,555 GB/s.
+    {"A100-SXM4-40GB", "NVIDIA A100 SXM, 40 GB", "NVIDIA A100 Tensor Core GPU data sheet, 2020", 19.5, 156, 312, 312, 0,
+     1555, 40, Precision::Tf32},
     // "A100 80GB SXM": the same rates, HBM2e at 2,039 GB/s.
-    {"A100-SXM4-80GB", "NVIDIA A100 SXM, 80 GB", "NVIDIA A100 Tensor Core GPU data sheet, 2021", 19.5, 156, 312, 2039,
-     80, Precision::Tf32},
-    // "H100 SXM5": 66.9 TFLOPS fp32, 494.7 TFLOPS TF32, 989.4 TFLOPS fp16, HBM3 at 3,352 GB/s.
+    {"A100-SXM4-80GB", "NVIDIA A100 SXM, 80 GB", "NVIDIA A100 Tensor Core GPU data sheet, 2021", 19.5, 156, 312, 312, 0,
+     2039, 80, Precision::Tf32},
+    // "H100 SXM5": 66.9 TFLOPS fp32, 494.7 TFLOPS TF32, 989.4 TFLOPS fp16 and bf16, 1,978.9 TFLOPS fp8, HBM3 at
+    // 3,352 GB/s.
     {"H100-SXM5-80GB", "NVIDIA H100 SXM5, 80 GB",
-     "NVIDIA H100 Tensor Core GPU Architecture white paper, version 1.04, 2023", 66.9, 494.7, 989.4, 3352, 80,
-     Precision::Tf32},
-    // "H200 SXM": 67 TFLOPS fp32, 989 TFLOPS TF32 and 1,979 TFLOPS fp16 with sparsity, of which a half without,
-    // 141 GB HBM3e at 4.8 TB/s.
+     "NVIDIA H100 Tensor Core GPU Architecture white paper, version 1.04, 2023", 66.9, 494.7, 989.4, 989.4, 1978.9,
+     3352, 80, Precision::Tf32},
+    // "H200 SXM": 67 TFLOPS fp32, 989 TFLOPS TF32, 1,979 TFLOPS fp16 and bf16 and 3,958 TFLOPS fp8 with sparsity, of
+    // which a half without, 141 GB HBM3e at 4.8 TB/s.
     {"H200-SXM-141GB", "NVIDIA H200 SXM, 141 GB", "NVIDIA H200 Tensor Core GPU data sheet, 2024", 67, 494.5, 989.5,
-     4800, 141, Precision::Tf32},
+     989.5, 1979, 4800, 141, Precision::Tf32},
     // Reference card: 4352 cores at 1545 MHz, 53.8 TFLOPS fp16 on tensor cores that add up in fp32, 11 GB at 616 GB/s.
     {"RTX-2080-Ti", "NVIDIA GeForce RTX 2080 Ti, reference card, 11 GB",
-     "NVIDIA Turing GPU Architecture white paper, 2018", 13.45, 0, 53.8, 616, 11, Precision::Fp32},
+     "NVIDIA Turing GPU Architecture white paper, 2018", 13.45, 0, 53.8, 0, 0, 616, 11, Precision::Fp32},
     // 3584 cores at 1582 MHz, 11 GB at 484 GB/s, from the table that compares it with the RTX 2080 Ti. No tensor cores;
     // its fp16 rate is a sixty-fourth of fp32's and nobody trains with it.
     {"GTX-1080-Ti", "NVIDIA GeForce GTX 1080 Ti, 11 GB", "NVIDIA Turing GPU Architecture white paper, 2018", 11.34, 0,
-     0, 484, 11, Precision::Fp32},
+     0, 0, 0, 484, 11, Precision::Fp32},
 });
 
-DeviceDescription describe(const KnownDevice& known) {
+DeviceDescription describe(const KnownDevice& known, Precision precision) {
   constexpr double kTera = 1e12;
   constexpr double kGiga = 1e9;
   constexpr std::int64_t kGibi = std::int64_t{1} << 30;
-  const bool on_tensor_cores = known.precision == Precision::Tf32;
+  const bool on_tensor_cores = precision != Precision::Fp32;
+  const char* mode = precision == Precision::Tf32 ? "TF32" : to_string(precision);
   return {.name = known.name,
-          .summary = std::string(known.summary) + (on_tensor_cores ? ", computing in TF32" : ", computing in fp32"),
+          .summary = std::string(known.summary) + ", computing in " + mode,
           .source = known.source,
           .fp32 = FlopsPerSecond(known.fp32_tera * kTera),
           .tf32 = FlopsPerSecond(known.tf32_tera * kTera),
           .fp16 = FlopsPerSecond(known.fp16_tera * kTera),
+          .bf16 = FlopsPerSecond(known.bf16_tera * kTera),
+          .fp8 = FlopsPerSecond(known.fp8_tera * kTera),
           .memory_bandwidth = BytesPerSecond(known.memory_giga_per_second * kGiga),
           .memory = Bytes(known.memory_gibi * kGibi),
           .launch_overhead = kLaunchOverhead,
-          .precision = known.precision,
+          .precision = precision,
           .efficiency = on_tensor_cores ? kTensorCoreEfficiency : Efficiency{}};
 }
 
@@ -77,7 +83,7 @@ DeviceDescription describe(const KnownDevice& known) {
 std::vector<WorkloadInfo> known_devices() {
   std::vector<WorkloadInfo> list;
   for (const KnownDevice& known : kDevices) {
-    const DeviceDescription device = describe(known);
+    const DeviceDescription device = describe(known, known.precision);
     list.push_back({device.name, device.summary, device.source});
   }
   return list;
@@ -86,7 +92,15 @@ std::vector<WorkloadInfo> known_devices() {
 std::optional<DeviceDescription> find_device(std::string_view name) {
   const auto known = std::ranges::find(kDevices, name, [](const KnownDevice& k) { return std::string_view(k.name); });
   if (known == kDevices.end()) return std::nullopt;
-  return describe(*known);
+  return describe(*known, known->precision);
+}
+
+std::optional<DeviceDescription> find_device(std::string_view name, Precision precision) {
+  const auto known = std::ranges::find(kDevices, name, [](const KnownDevice& k) { return std::string_view(k.name); });
+  if (known == kDevices.end()) return std::nullopt;
+  DeviceDescription device = describe(*known, precision);
+  static_cast<void>(peak(device, precision));
+  return device;
 }
 
 }  // namespace stagecraft

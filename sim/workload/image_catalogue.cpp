@@ -6,6 +6,7 @@
 #include "sim/workload/inception.hpp"
 #include "sim/workload/resnet.hpp"
 #include "sim/workload/vgg.hpp"
+#include "sim/workload/vit.hpp"
 
 #include <array>
 #include <utility>
@@ -44,6 +45,16 @@ constexpr auto kNetworks = std::to_array<ImageNetwork>({
      [](const std::string& name, std::int64_t image) { return amoebanet(name, {.filters = 208, .image = image}); }},
     {"amoebanet-d-18-256", 224,
      [](const std::string& name, std::int64_t image) { return amoebanet(name, {.filters = 256, .image = image}); }},
+    // Table 1 of arXiv:2010.11929.
+    {"vit-b-16", 224, [](const std::string& name, std::int64_t image) { return vit(name, {.image = image}); }},
+    {"vit-l-16", 224,
+     [](const std::string& name, std::int64_t image) {
+       return vit(name, {.layers = 24, .hidden = 1024, .heads = 16, .image = image});
+     }},
+    {"vit-h-14", 224,
+     [](const std::string& name, std::int64_t image) {
+       return vit(name, {.layers = 32, .hidden = 1280, .heads = 16, .patch = 14, .image = image});
+     }},
 });
 
 }  // namespace

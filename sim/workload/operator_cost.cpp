@@ -8,7 +8,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr double kBytesPerParameter = 4.0;
 /// TensorFlow's default limit for what a convolution algorithm may allocate (TF_CUDNN_WORKSPACE_LIMIT_IN_MB).
 constexpr Bytes kMostScratch{std::int64_t{1} << 32};
 /// The backward of fused attention does five products where the forward does two: it computes the scores again.
@@ -20,7 +19,8 @@ struct Work {
   double input = 0;
   double output = 0;
   double parameters = 0;
-  double kept = 0;  ///< what the backward reads beside the gradient of the output
+  double parameter = 0;  ///< one
+  double kept = 0;       ///< what the backward reads beside the gradient of the output
   Flops flops;
   FlopsPerSecond rate;
 };
@@ -31,18 +31,25 @@ double share_of_peak(const Efficiency& efficiency, OperatorKind kind) {
   return efficiency.linear;
 }
 
+/// In fp8 the 8-bit products are those of a linear layer with its weights, but for the one that makes the logits.
+FlopsPerSecond peak_of(const Operator& op, const DeviceDescription& device, Precision precision) {
+  const bool narrow = op.kind == OperatorKind::Linear && op.layer != "head";
+  return narrow ? peak(device, precision) : wide_peak(device, precision);
+}
+
 Work work_of(const Operator& op, const DeviceDescription& device, Precision precision, std::int64_t microbatch_size) {
   const auto samples = static_cast<double>(microbatch_size);
   const double value = samples * static_cast<double>(value_bytes(precision));
   Work work;
   work.input = value * static_cast<double>(op.input_values);
   work.output = value * static_cast<double>(op.output_values);
-  work.parameters = kBytesPerParameter * static_cast<double>(op.parameters + op.tied.parameters);
+  work.parameter = static_cast<double>(parameter_bytes(precision));
+  work.parameters = work.parameter * static_cast<double>(op.parameters + op.tied.parameters);
   work.kept = samples * static_cast<double>(op.saved_bytes) + value * static_cast<double>(op.saved_values);
   if (op.kind != OperatorKind::Pooling && op.saves_input) work.kept += work.input;
   if (op.saves_output) work.kept += work.output;
   work.flops = Flops(2.0 * samples * static_cast<double>(op.macs - op.kernel.masked_macs));
-  work.rate = FlopsPerSecond(peak(device, precision).value() * share_of_peak(device.efficiency, op.kind));
+  work.rate = FlopsPerSecond(peak_of(op, device, precision).value() * share_of_peak(device.efficiency, op.kind));
   return work;
 }
 
@@ -104,7 +111,7 @@ OperatorCost memory_bound_cost(const Work& work, const DeviceDescription& device
 /// The time of one step, which reads its own parameters anew and its part of the sequence's tensors.
 Seconds step_time(const Operator& op, const Work& work, const DeviceDescription& device, double samples) {
   const Flops flops(2.0 * samples * static_cast<double>(op.recurrence.macs));
-  const double own = kBytesPerParameter * static_cast<double>(op.recurrence.parameters);
+  const double own = work.parameter * static_cast<double>(op.recurrence.parameters);
   return kernel_time(device, flops, work.rate,
                      own + (work.output + work.kept) / static_cast<double>(op.recurrence.steps));
 }
@@ -114,7 +121,7 @@ Seconds step_time(const Operator& op, const Work& work, const DeviceDescription&
 OperatorCost recurrent_cost(const Operator& op, const Work& work, const DeviceDescription& device, double samples) {
   const auto steps = static_cast<double>(op.recurrence.steps);
   const Flops stepped(2.0 * samples * steps * static_cast<double>(op.recurrence.macs));
-  const double step_weights = kBytesPerParameter * static_cast<double>(op.recurrence.parameters);
+  const double step_weights = work.parameter * static_cast<double>(op.recurrence.parameters);
   const Seconds all_inputs =
       kernel_time(device, work.flops - stepped, work.rate, work.input + work.kept + (work.parameters - step_weights));
   const Seconds all_states = kernel_time(device, stepped, work.rate, work.output + work.kept + step_weights);

@@ -1,8 +1,13 @@
 #include "sim/io/model_file.hpp"
 
+#include "sim/workload/build_model.hpp"
+#include "sim/workload/catalogue.hpp"
+#include "sim/workload/computed_profiles.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -170,4 +175,27 @@ layers:
 )",
                                   "m.yaml");
   CHECK(model.profiles.at(0).layers[LayerId(0)].backward == Seconds(1));
+}
+
+TEST_CASE("model file: a recipe with a precision and a sequence is computed as the file with figures has it") {
+  const Recipe recipe{"gpt2-small", std::nullopt, "layer", "fp8", 128};
+  const Model model = computed_model(recipe, "H100-SXM5-80GB", 2).value();
+  const LayerGraph& graph = model.profiles.at(0);
+  CHECK(graph.precision == "fp8");
+  CHECK(graph.input == Bytes(2 * 128 * 8));  // token numbers
+  const Model alone = parse_model(write_model(model, true), "alone.yaml");
+  CHECK((alone == model));
+  CHECK((parse_model(write_model(model), "figures.yaml") == model));
+  // The other kinds are computed in the same precision, where they have it.
+  CHECK_FALSE(alone.computed->has("A100-SXM4-80GB"));
+  CHECK(alone.computed->profile("H200-SXM-141GB", 2).precision == "fp8");
+}
+
+TEST_CASE("model file: says what one parameter takes, in the file of a device that the catalogue lacks too") {
+  DeviceDescription device = find_device("V100-SXM2-16GB", Precision::Fp16).value();
+  device.name = "own";
+  const Model model = build_model(find_architecture("vgg16").value(), device, 4);
+  const Model read = parse_model(write_model(model), "own.yaml");
+  CHECK((read == model));
+  CHECK(known_parameter_bytes(read.profiles.at(0)) == 2);
 }

@@ -92,6 +92,7 @@ TEST_CASE("build_model: a transformer block keeps the activations of the publish
   const std::int64_t sh = std::int64_t{512} * 1024;
   const std::int64_t as2 = std::int64_t{16} * 512 * 512;
   const std::int64_t statistics = std::int64_t{2} * 8 * 512;
+  CHECK(block_stash(size, Precision::Bf16) == block_stash(size, Precision::Fp16));
   CHECK(block_stash(size, Precision::Fp16) == Bytes(34 * sh + 5 * as2 + statistics));
   CHECK(block_stash(size, Precision::Tf32) == Bytes(66 * sh + 9 * as2 + statistics));
 }
@@ -312,4 +313,32 @@ TEST_CASE("build_model: what no model file can say is refused before it overflow
   const Architecture net = gpt("huge", huge);
   CHECK_THROWS_WITH_AS(static_cast<void>(build_model(net, find_device("V100-SXM2-16GB").value(), 1)),
                        "the tensors of huge at 1 samples a microbatch exceed 2^53 bytes", InputError);
+}
+
+// Of 13 convolutions and 3 linear layers VGG-16 has 138,357,544 parameters.
+TEST_CASE("build_model: a parameter takes two bytes in 16 and 8 bit, four in single precision") {
+  const Architecture net = find_architecture("vgg16").value();
+  const auto model_in = [&](Precision precision) {
+    return build_model(net, find_device("H100-SXM5-80GB", precision).value(), 1).profiles.at(0);
+  };
+  for (const Precision precision : kAllPrecisions) {
+    const bool is_single = precision == Precision::Fp32 || precision == Precision::Tf32;
+    const LayerGraph graph = model_in(precision);
+    CHECK(totals(graph).parameters == Bytes(std::int64_t{138'357'544} * (is_single ? 4 : 2)));
+    CHECK(known_parameter_bytes(graph) == (is_single ? 4 : 2));
+    CHECK(graph.precision == to_string(precision));
+  }
+}
+
+TEST_CASE("build_model: a network for sequences takes other lengths, up to its positions") {
+  for (const WorkloadInfo& info : known_architectures()) {
+    CAPTURE(info.name);
+    const auto shorter = find_sequence_network(info.name, 16);
+    CHECK(shorter.has_value() == !find_architecture(info.name, 320).has_value());
+    if (!shorter) continue;
+    CHECK(shorter->input_bytes < find_architecture(info.name)->input_bytes);
+    CHECK(parameter_count(*shorter) == parameter_count(*find_architecture(info.name)));
+  }
+  CHECK(find_sequence_network("bert-large", 512) == find_architecture("bert-large"));
+  CHECK_THROWS_AS(static_cast<void>(find_sequence_network("gpt2-small", 1025)), InputError);
 }

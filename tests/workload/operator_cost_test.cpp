@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <vector>
+
 using namespace stagecraft;
 
 namespace {
@@ -50,12 +52,34 @@ TEST_CASE("operator_cost: a product of few rows is bound by reading its weights"
   CHECK(cost.forward.value() == doctest::Approx(9.032e-6).epsilon(1e-12));
 }
 
-// The same at fp16: operations at 5e13/s, activations of two bytes, parameters still of four.
-TEST_CASE("operator_cost: half precision halves activations and leaves parameters") {
+// The same at fp16: operations at 5e13/s, activations and parameters of two bytes.
+TEST_CASE("operator_cost: half precision halves activations and parameters") {
   const OperatorCost cost = operator_cost(linear(1, 1000, 1000), round_device(), Precision::Fp16, 2);
-  CHECK(cost.forward.value() == doctest::Approx(1e-6 + (2 * 2000 + 4e6 + 2 * 2000) / 5e11).epsilon(1e-12));
+  CHECK(cost.forward.value() == doctest::Approx(1e-6 + (2 * 2000 + 2e6 + 2 * 2000) / 5e11).epsilon(1e-12));
   CHECK_THROWS_WITH_AS(static_cast<void>(operator_cost(linear(1, 1, 1), round_device(), Precision::Tf32, 1)),
-                       "device round gives no peak rate for tf32", InputError);
+                       "device round gives no peak rate for tf32 (it has fp32, fp16)", InputError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(operator_cost(linear(1, 1, 1), round_device(), Precision::Bf16, 1)),
+                       "device round gives no peak rate for bf16 (use fp16; it has fp32, fp16)", InputError);
+}
+
+// 2e9 operations at 1e14/s = 20 us in 8 bit, at 5e13/s = 40 us in 16 bit; 3 x 2 MB at 5e11 B/s = 12 us. The weights
+// and activations are stored in 16 bit.
+TEST_CASE("operator_cost: in fp8 products with weights run in 8 bit, those of the head and of activations in 16") {
+  DeviceDescription device = round_device();
+  device.fp8 = FlopsPerSecond(200e12);
+  Operator op = linear(1000, 1000, 1000);
+  const auto forward = [&] { return operator_cost(op, device, Precision::Fp8, 1).forward.value(); };
+  CHECK(forward() == doctest::Approx(21e-6).epsilon(1e-12));
+  op.layer = "head";
+  CHECK(forward() == doctest::Approx(41e-6).epsilon(1e-12));
+  op.layer = "block0.attention";
+  op.kind = OperatorKind::Matmul;
+  CHECK(forward() == doctest::Approx(41e-6).epsilon(1e-12));
+  op.kind = OperatorKind::Linear;
+  device.fp16 = {};
+  CHECK_THROWS_AS(static_cast<void>(forward()), InputError);  // no rate for what is left in 16 bit
+  device.bf16 = FlopsPerSecond(100e12);
+  CHECK(forward() == doctest::Approx(21e-6).epsilon(1e-12));
 }
 
 // ReLU of 1e6 values: 8 MB forward = 16 us; backward reads gradient and kept output, writes: 12 MB = 24 us.
@@ -175,6 +199,16 @@ TEST_CASE("operator_cost: the known devices have their published figures") {
   CHECK(rate("GTX-1080-Ti", Precision::Fp32).value() == doctest::Approx(3584 * 2 * 1.582e9).epsilon(1e-3));
   CHECK_THROWS_AS(static_cast<void>(rate("GTX-1080-Ti", Precision::Fp16)), InputError);
   CHECK_THROWS_AS(static_cast<void>(rate("RTX-2080-Ti", Precision::Tf32)), InputError);
+  CHECK(rate("H100-SXM5-80GB", Precision::Fp8) == FlopsPerSecond(1978.9e12));
+  CHECK(rate("H200-SXM-141GB", Precision::Fp8).value() == doctest::Approx(3958e12 / 2).epsilon(1e-12));
+  for (const char* name : {"A100-SXM4-40GB", "A100-SXM4-80GB", "H100-SXM5-80GB", "H200-SXM-141GB"}) {
+    CHECK(rate(name, Precision::Bf16) == rate(name, Precision::Fp16));
+  }
+  for (const char* name : {"V100-SXM2-16GB", "V100-SXM2-32GB", "RTX-2080-Ti"}) {
+    CHECK(precisions_of(find_device(name).value()) == std::vector{Precision::Fp32, Precision::Fp16});
+    CHECK_THROWS_AS(static_cast<void>(find_device(name, Precision::Bf16)), InputError);
+  }
+  CHECK_THROWS_AS(static_cast<void>(rate("A100-SXM4-80GB", Precision::Fp8)), InputError);
   CHECK(find_device("A100-SXM4-80GB")->memory_bandwidth == BytesPerSecond(2039e9));
   CHECK(find_device("V100-SXM2-32GB")->memory == Bytes(std::int64_t{32} << 30));
 }

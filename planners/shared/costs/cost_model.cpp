@@ -10,6 +10,7 @@
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
+#include "sim/schedule/reduced_gradients.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/stage_program.hpp"
 #include "sim/schedule/tied_stages.hpp"
@@ -136,8 +137,9 @@ Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& r
 Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, const Training& training,
                              const Stage& stage, const std::vector<std::size_t>& elsewhere) {
   const std::vector<DeviceId> devices = devices_of(stage);
-  const std::vector<GradientBucket> buckets =
-      gradient_buckets(exchanged_parameters(graph, stage.layers, elsewhere), stage.layers, training.bucket());
+  const std::vector<Bytes> gradients =
+      reduced_gradients(training, exchanged_parameters(graph, stage.layers, elsewhere));
+  const std::vector<GradientBucket> buckets = gradient_buckets(gradients, stage.layers, training.bucket());
   std::vector<Seconds> all_reduces;
   for (const GradientBucket& bucket : buckets) all_reduces.push_back(ring_all_reduce(platform, devices, bucket.bytes));
   return exposed_all_reduce(slowest_programs(graph, platform, stage, buckets).first().backward, all_reduces);

@@ -2,6 +2,7 @@
 
 #include "planners/shared/costs/cost_model.hpp"
 #include "sim/model/replicas.hpp"
+#include "sim/schedule/reduced_gradients.hpp"
 #include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ std::vector<ExchangeTimes> exchange_times(const LayerGraph& graph, const Platfor
     if (ring.members.size() == 1) continue;
     std::vector<DeviceId> devices;
     for (const ReplicaId member : ring.members) devices.push_back(replicas[member].device);
-    const Seconds time = ring_all_reduce(platform, devices, ring.bytes);
+    const Seconds time = ring_all_reduce(platform, devices, reduced_gradients(plan.training, ring.bytes));
     for (const StageId stage : ring.stages) {
       ExchangeTimes& own = times[stage.value()];
       if (all_wait || stage == ring.stages.front()) own.tied = std::max(own.tied, time);

@@ -16,8 +16,8 @@ class FastestPlan {
   /// Both must outlive it.
   FastestPlan(const PlannerInfo& planner, const PlanRequest& request) : planner_(planner), request_(request) {}
 
-  /// Whether it is the fastest so far. A plan that breaks a rule is slower than all others. **Cost** that of its evaluation, and at
-  /// the second plan that of the first one's.
+  /// Whether it is the fastest so far. A plan that breaks a rule is slower than all others. **Cost** that of its
+  /// evaluation, and at the second plan that of the first one's.
   bool add(Planned planned);
 
   [[nodiscard]] std::optional<Planned>& best() { return best_; }

@@ -62,7 +62,7 @@ TEST_CASE("studies: a column of details that no plan has is told, once there are
 
 TEST_CASE("studies: a file with every key can be read") {
   const std::string path = STAGECRAFT_SOURCE_DIR "/tests/vectors/good/study_everything.yaml";
-  CHECK(parse_study(read_text_file(path), path).axes.size() == 8);
+  CHECK(parse_study(read_text_file(path), path).axes.size() == 9);
 }
 
 TEST_CASE("studies: what the schema refuses the reader refuses, too") {
