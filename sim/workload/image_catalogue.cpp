@@ -52,9 +52,9 @@ constexpr auto kNetworks = std::to_array<ImageNetwork>({
        return vit(name, {.layers = 24, .hidden = 1024, .heads = 16, .image = image});
      }},
     {"vit-h-14", 224,
-     [](const std::string& name, std::int64_t image) {
-       return vit(name, {.layers = 32, .hidden = 1280, .heads = 16, .patch = 14, .image = image});
-     }},
+     [](const std::string& name,
+        std::int64_t
+            image) { return vit(name, {.layers = 32, .hidden = 1280, .heads = 16, .patch = 14, .image = image}); }},
 });
 
 }  // namespace

@@ -32,6 +32,8 @@ bool is_chain(const LayerGraph& graph) {
 
 bool is_amoebanet(const ImageNetwork& known) { return std::string(known.name).starts_with("amoebanet"); }
 
+bool is_vit(const ImageNetwork& known) { return std::string(known.name).starts_with("vit"); }
+
 double macs(const Architecture& net) { return forward_flops(net).value() / 2; }
 
 }  // namespace
@@ -47,10 +49,10 @@ TEST_CASE("image networks: parameters and multiply-accumulates are the published
       {"alexnet", {61'100'840, 0.71}},    {"vgg16", {138'357'544, 15.47}},     {"vgg19", {143'667'240, 19.63}},
       {"resnet50", {25'557'032, 4.09}},   {"resnet101", {44'549'160, 7.80}},   {"resnet152", {60'192'808, 11.51}},
       {"densenet121", {7'978'856, 2.83}}, {"inception-v3", {27'161'264, 5.71}}};
-  CHECK(image_networks().size() == published.size() + 2);  // AmoebaNet-D: tests/workload/amoebanet_test.cpp
+  CHECK(image_networks().size() == published.size() + 5);  // AmoebaNet-D and ViT: amoebanet_test.cpp, vit_test.cpp
   for (const ImageNetwork& known : image_networks()) {
     CAPTURE(known.name);
-    if (is_amoebanet(known)) continue;
+    if (is_amoebanet(known) || is_vit(known)) continue;
     const Architecture net = known.make(known.name, known.usual_image);
     const Published& expected = published.at(known.name);
     CHECK(parameter_count(net) == expected.parameters);
@@ -86,7 +88,7 @@ TEST_CASE("image networks: every layer makes one tensor, comes after what feeds 
 
 // docs/reference/workloads.md, Layers: shortcuts, branches and dense connections stay inside a block.
 TEST_CASE("image networks: chains of blocks; chains of layers only without shortcuts and branches") {
-  const std::set<std::string> chains = {"alexnet", "vgg16", "vgg19"};
+  const std::set<std::string> chains = {"alexnet", "vgg16", "vgg19", "vit-b-16", "vit-l-16", "vit-h-14"};
   for (const ImageNetwork& known : image_networks()) {
     CAPTURE(known.name);
     const Architecture net = known.make(known.name, known.usual_image);
@@ -149,8 +151,9 @@ TEST_CASE("image networks: every one takes images of 1000 pixels, with the param
     CAPTURE(known.name);
     const Architecture large = known.make(known.name, 1000);
     CHECK(large.input_bytes == std::int64_t{3} * 1000 * 1000 * 4);
-    CHECK(parameter_count(large) == parameter_count(known.make(known.name, known.usual_image)));
-    CHECK(macs(large) > macs(known.make(known.name, known.usual_image)));
+    const Architecture usual = known.make(known.name, known.usual_image);
+    if (!is_vit(known)) CHECK(parameter_count(large) == parameter_count(usual));  // a ViT has more positions
+    CHECK(macs(large) > macs(usual));
   }
 }
 
@@ -158,10 +161,11 @@ TEST_CASE("image networks: every one takes images of 1000 pixels, with the param
 // the paddings of ResNet and AmoebaNet leave a place of any image.
 TEST_CASE("image networks: the smallest image of each, and none smaller") {
   const std::map<std::string, std::int64_t> smallest = {
-      {"alexnet", 63},          {"vgg16", 32},       {"vgg19", 32},
-      {"resnet50", 1},          {"resnet101", 1},    {"resnet152", 1},
-      {"inception-v3", 299},    {"densenet121", 29}, {"amoebanet-d-18-208", 1},
-      {"amoebanet-d-18-256", 1}};
+      {"alexnet", 63},           {"vgg16", 32},       {"vgg19", 32},
+      {"resnet50", 1},           {"resnet101", 1},    {"resnet152", 1},
+      {"inception-v3", 299},     {"densenet121", 29}, {"amoebanet-d-18-208", 1},
+      {"amoebanet-d-18-256", 1}, {"vit-b-16", 16},    {"vit-l-16", 16},
+      {"vit-h-14", 14}};
   for (const ImageNetwork& known : image_networks()) {
     CAPTURE(known.name);
     CHECK_NOTHROW(static_cast<void>(known.make(known.name, smallest.at(known.name))));

@@ -48,6 +48,28 @@ TEST_CASE("auto: a table of rows of one size names it in its title") {
   CHECK(ran.out.substr(0, ran.out.find('\n')).ends_with(", microbatches of 64 samples"));
 }
 
+TEST_CASE("plan: an asynchronous run is by default long enough to measure") {
+  const Toy toy;
+  const auto run = [&](std::vector<std::string> more) {
+    for (const char* one : {"--planner", "uniform", "--schedule", "pipedream", "--set", "stages=2"})
+      more.push_back(one);
+    return toy.on("plan", more);
+  };
+  const Ran ran = run({"--json"});
+  REQUIRE(ran.code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(json["plan"]["microbatches"].get<int>() > 8);
+  // A microbatch is away from stage 0 for 1 + 10 + 20 + 1 ms and in it for 30 ms, and two are in flight: 62 / 2 ms.
+  CHECK(json["evaluated"]["period_s"].get<double>() == doctest::Approx(0.031).epsilon(1e-9));
+  const Ran few = run({"--microbatches", "5"});
+  CHECK(few.code == 0);
+  const std::string length = std::to_string(json["plan"]["microbatches"].get<int>());
+  CHECK(few.out.find(", " + length + " microbatches") != std::string::npos);
+  const Ran exactly = run({"--run-length", "5"});
+  CHECK(exactly.code == 2);
+  CHECK(exactly.err.find("at least " + length) != std::string::npos);
+}
+
 TEST_CASE("auto: where no size fits, the answer is that for the smallest, also with as much memory as it wants") {
   const Toy toy;
   const std::vector<std::string> huge{

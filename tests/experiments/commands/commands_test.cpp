@@ -289,25 +289,6 @@ TEST_CASE("plan: the global batch is divided into microbatches") {
   CHECK(toy.on("plan", {"--planner", "uniform", "--global-batch", "24", "--microbatches", "6"}).code == 2);
 }
 
-TEST_CASE("plan: an asynchronous run is by default long enough to measure") {
-  const Toy toy;
-  const Ran ran = toy.on("plan", {"--planner", "uniform", "--schedule", "pipedream", "--set", "stages=2", "--json"});
-  REQUIRE(ran.code == 0);
-  const Json json = Json::parse(ran.out);
-  CHECK(json["plan"]["microbatches"].get<int>() > 8);
-  // A microbatch is away from stage 0 for 1 + 10 + 20 + 1 ms and in it for 30 ms, and two are in flight: 62 / 2 ms.
-  CHECK(json["evaluated"]["period_s"].get<double>() == doctest::Approx(0.031).epsilon(1e-9));
-  const Ran few =
-      toy.on("plan", {"--planner", "uniform", "--schedule", "pipedream", "--microbatches", "5", "--set", "stages=2"});
-  CHECK(few.code == 0);
-  const std::string length = std::to_string(json["plan"]["microbatches"].get<int>());
-  CHECK(few.out.find(", " + length + " microbatches") != std::string::npos);
-  const Ran exactly =
-      toy.on("plan", {"--planner", "uniform", "--schedule", "pipedream", "--run-length", "5", "--set", "stages=2"});
-  CHECK(exactly.code == 2);
-  CHECK(exactly.err.find("at least " + length) != std::string::npos);
-}
-
 TEST_CASE("compare: one row for each planner, whatever became of it") {
   const Toy toy;
   const Ran ran = toy.on("compare", {"--planners", "uniform,data-parallel", "--json", "--no-timings"});
