@@ -98,6 +98,7 @@ void read_qwen_experts(HfKeys& keys, DecoderSize& size) {
 void read_qwen(HfKeys& keys, DecoderSize& size) {
   read_hf_sizes(keys, size);
   require_hf_key_value_heads(keys, size);
+  read_hf_head_size(keys, size);
   read_hf_activation(keys, size.form);
   refuse_hf_windows(keys);
   size.form.tied = keys.flag("tie_word_embeddings", false);
@@ -256,14 +257,12 @@ void fill_qwen2_moe(HfKeys& keys, DecoderSize& size) {
 void fill_qwen3(HfKeys& keys, DecoderSize& size) {
   read_qwen(keys, size);
   require_hf_mlp(keys, size);
-  read_hf_head_size(keys, size);
   read_hf_attention_bias(keys, size.form, false);
 }
 
 void fill_qwen3_moe(HfKeys& keys, DecoderSize& size) {
-  read_qwen(keys, size);
   size.head_size = 0;
-  read_hf_head_size(keys, size);
+  read_qwen(keys, size);
   read_hf_attention_bias(keys, size.form, false);
   read_qwen_experts(keys, size);
 }
