@@ -12,6 +12,7 @@
 #include "sim/io/file_remarks.hpp"
 #include "sim/io/hf_config.hpp"
 #include "sim/io/text_file.hpp"
+#include "sim/io/yaml_node.hpp"
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
 #include "sim/workload/computed_profiles.hpp"
@@ -80,10 +81,19 @@ Architecture load_architecture_of(const std::string& name, std::int64_t tokens) 
       find_architecture(name) ? "it takes images: --image" : "an architecture file has its own key 'sequence'");
 }
 
+Architecture load_architecture_file(const std::string& path) {
+  const std::string text = read_text_file(path);
+  if (is_hf_config(parse_yaml(text, path))) {
+    throw InputError("expected an architecture file, found a configuration file", {path, 0, 0, ""},
+                     "--config takes it");
+  }
+  return parse_architecture(text, path);
+}
+
 /// A known name comes first, then a file.
 Architecture load_architecture(const std::string& name) {
   if (auto known = find_architecture(name)) return *std::move(known);
-  if (is_file(name)) return read_architecture_file(name);
+  if (is_file(name)) return load_architecture_file(name);
   throw InputError("no file and no known network is called " + quote(name), {},
                    suggest_name(name, names_of(known_architectures())));
 }
