@@ -53,6 +53,7 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
     std::ranges::find(record, "outcome", [](const auto& entry) { return entry.first; })->second = "out_of_memory";
   }
   if (planning.program) {
+    record.emplace_back("throughput_samples_per_s", report.throughput);
     for (auto& entry : rates_record(work_rates(planning.graph, inputs.platform, report))) {
       record.push_back(std::move(entry));
     }

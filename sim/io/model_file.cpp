@@ -124,14 +124,22 @@ std::int64_t read_parameter_bytes(const YamlNode& node) {
   return bytes;
 }
 
+/// At most 1e24, so that no rate of them is infinite.
+Flops read_flops(const YamlNode& node) {
+  constexpr double kMostFlops = 1e24;
+  const double flops = read_number(node);
+  if (flops > kMostFlops) node.fail_expected("at most 1e24");
+  return Flops(flops);
+}
+
 /// What a sample asks for, as far as the file says.
 SampleWork read_work(const YamlNode& root) {
   SampleWork work;
-  if (const auto flops = root.find("flops")) work.forward = Flops(read_number(*flops));
+  if (const auto flops = root.find("flops")) work.forward = read_flops(*flops);
   if (const auto tokens = root.find("tokens")) work.tokens = read_count(*tokens, 1);
   const auto masked = root.find("masked_flops");
   if (!masked) return work;
-  work.masked = Flops(read_number(*masked));
+  work.masked = read_flops(*masked);
   if (work.masked > work.forward) masked->fail_expected("at most the key 'flops'");
   return work;
 }
