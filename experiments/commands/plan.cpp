@@ -8,10 +8,12 @@
 #include "experiments/run/set_option.hpp"
 #include "experiments/run/written_file.hpp"
 #include "experiments/view/plan_view.hpp"
+#include "experiments/view/rates_view.hpp"
 #include "sim/io/json.hpp"
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <variant>
 
 namespace stagecraft {
@@ -49,6 +51,12 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
   Detail::Record record = planning_record(planning, report.figures(), inputs.platform, settings.timings);
   if (planning.program && !fits) {
     std::ranges::find(record, "outcome", [](const auto& entry) { return entry.first; })->second = "out_of_memory";
+  }
+  if (planning.program) {
+    record.emplace_back("throughput_samples_per_s", report.throughput);
+    for (auto& entry : rates_record(work_rates(planning.graph, inputs.platform, report))) {
+      record.push_back(std::move(entry));
+    }
   }
   Answer answer{.text = planning_text(planning, report, inputs.platform, settings.timings),
                 .json = to_json(record),

@@ -79,6 +79,7 @@ class Search {
     graph_.tensors.clear();
     graph_.tied.clear();
     graph_.own_times = nullptr;
+    graph_.work = {Flops(0), Flops(0), first.work.tokens};  // what other layers compute is not known
     for (Layer& layer : graph_.layers) {
       layer.reads.clear();
       layer.keeps.clear();

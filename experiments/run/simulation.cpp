@@ -279,6 +279,10 @@ Simulation simulate_program(const LayerGraph& graph, const Platform& platform, c
   if (is_one_plan && (!simulation.report.period || simulation.report.converged())) {
     simulation.bound = runner.bound(choices.engine);
   }
+  const auto has_same_work = [&](const NextModel& next) { return next.graph->work == graph.work; };
+  if (std::ranges::all_of(simulation.models, has_same_work)) {
+    simulation.rates = work_rates(graph, platform, simulation.report);
+  }
   simulation.basis = basis_of(graph, platform, program.kept->plan, simulation.report);
   simulation.wall_time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   simulation.idle_events = idle_events(simulation.report, program.kept->plan, choices.events);

@@ -6,6 +6,7 @@
 #include "experiments/run/replanning.hpp"
 #include "experiments/run/settings.hpp"
 #include "experiments/run/traffic.hpp"
+#include "experiments/run/work_rates.hpp"
 #include "sim/analytic/lower_bound.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/model/events.hpp"
@@ -77,7 +78,8 @@ struct Simulation {
   RunLength length;                   ///< of the run
   std::vector<StageUpdates> updates;  ///< by stage
   PlanLoad load;
-  Basis basis;  ///< of the figures of `report`
+  Basis basis;      ///< of the figures of `report`
+  WorkRates rates;  ///< none where the model changes to one with other work
   /// What no order of the plan's work can beat with this engine and network. None where it is not known, or where the
   /// figures are not those of the plan as it stands: with noise and faster devices or links, and for a period that is
   /// disturbed by events or has not converged.

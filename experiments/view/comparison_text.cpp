@@ -46,6 +46,8 @@ std::string full_text(const ComparisonRow& row) {
                  static_cast<double>(std::max<std::int64_t>(device.memory.capacity.value(), 1)));
 }
 
+bool has_rates(const ComparisonRow& row) { return row.simulation && row.simulation->rates.tflops_per_device; }
+
 std::string claim_text(const ComparisonRow& row) {
   const auto error = row.simulation->prediction_error(row.plan()->predicted);
   return error ? signed_percent(*error) : "-";
@@ -88,9 +90,27 @@ constexpr std::array kWide = {
     Column{"full", &full_text},
 };
 
-std::vector<Column> columns_of(const RowChoice& choice) {
+std::string known_rate(const std::optional<double>& rate) { return rate ? short_number(*rate) : "-"; }
+
+/// Those that a table has where some row knows them.
+constexpr std::array kRates = {
+    Column{"tokens/s", [](const ComparisonRow& row) { return known_rate(row.simulation->rates.tokens_per_second); }},
+    Column{"TFLOP/s", [](const ComparisonRow& row) { return known_rate(row.simulation->rates.tflops_per_device); }},
+    Column{"MFU",
+           [](const ComparisonRow& row) {
+             const auto& mfu = row.simulation->rates.mfu;
+             return mfu ? percent(*mfu) : "-";
+           }},
+};
+
+std::vector<Column> columns_of(const Comparison& comparison, const RowChoice& choice) {
   std::vector<Column> columns(kNarrow.begin(), kNarrow.end());
-  if (choice.wide) columns.insert(columns.end(), kWide.begin(), kWide.end());
+  if (!choice.wide) return columns;
+  columns.insert(columns.end(), kWide.begin(), kWide.end());
+  for (const Column& rate : kRates) {
+    const auto is_known = [&](const ComparisonRow& row) { return row.simulation && rate.cell(row) != "-"; };
+    if (std::ranges::any_of(comparison.rows, is_known)) columns.push_back(rate);
+  }
   return columns;
 }
 
@@ -133,7 +153,7 @@ std::string outcome_cell(const ComparisonRow& row) {
 }
 
 Table table_of(const Comparison& comparison, const RowChoice& choice) {
-  const std::vector<Column> columns = columns_of(choice);
+  const std::vector<Column> columns = columns_of(comparison, choice);
   Table table{{"  planner"}, {}, 2, choice.wide};
   for (const Column& column : columns) table.header.emplace_back(column.name);
   if (choice.wide && choice.timings) table.header.emplace_back("planning");
@@ -240,7 +260,9 @@ std::string legend(const std::vector<Comparison>& comparisons, const RowChoice& 
          "update: samples per update, of the stages with the fewest and the most\n"
          "time: of an iteration, or of a microbatch if asynchronous; evaluated: the same without contention\n"
          "x best: time over the least possible for this cut (1: no order is faster)\n"
-         "full: how much of the fullest device's memory is used\n";
+         "full: how much of the fullest device's memory is used\n" +
+         (any(&has_rates) ? "TFLOP/s: operations of the model, per device; MFU: their share of the devices' peaks\n"
+                          : "");
 }
 
 }  // namespace

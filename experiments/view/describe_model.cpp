@@ -1,6 +1,7 @@
 #include "experiments/view/description.hpp"
 #include "experiments/view/table.hpp"
 #include "sim/base/counted.hpp"
+#include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/model/run_sums.hpp"
@@ -147,6 +148,18 @@ std::vector<std::pair<std::string, Ranking>> rankings(const LayerGraph& graph, c
           {"smallest cuts", smallest_cuts(graph, order, cuts)}};
 }
 
+/// `a sample: 24.3 Gflop in the forward pass, 1024 tokens`, what is known of it; empty if nothing is.
+std::string work_text(const SampleWork& work) {
+  constexpr double kGiga = 1e9;
+  std::string text;
+  if (work.forward > Flops(0)) text += short_number(work.forward.value() / kGiga) + " Gflop in the forward pass";
+  if (work.masked > Flops(0)) {
+    text += ", " + short_number((work.forward - work.masked).value() / kGiga) + " without what a causal mask hides";
+  }
+  if (work.tokens > 0) text += (text.empty() ? "" : ", ") + counted(work.tokens, "token");
+  return text.empty() ? "" : "a sample: " + text + "\n";
+}
+
 /// The layers in canonical order, as text and as JSON.
 Description all_layers(const LayerGraph& graph, const std::vector<LayerId>& order, const std::vector<Bytes>& cuts) {
   Table table{{"layer", "type", "forward", "backward", "parameters", "stash", "checkpoint", "workspace", "cut after"},
@@ -193,6 +206,11 @@ Description describe_model(const Model& model) {
                         {"edges", static_cast<std::int64_t>(graph.edges.size())},
                         {"input_bytes", graph.input.value()},
                         {"totals", totals_record(sums, stash)}};
+  if (graph.work.forward > Flops(0)) {
+    record.emplace_back("forward_flops_per_sample", graph.work.forward.value());
+    record.emplace_back("masked_flops_per_sample", graph.work.masked.value());
+  }
+  if (graph.work.tokens > 0) record.emplace_back("tokens_per_sample", graph.work.tokens);
   const Ranking tied = tied_parameters(graph);
   record.emplace_back("tied", tied.list);
   std::string critical;
@@ -204,7 +222,7 @@ Description describe_model(const Model& model) {
   }
   Description layers = all_layers(graph, order, cuts);
   record.push_back(std::move(layers.record.front()));
-  return {head + whole + tied.text + critical + "\n" + layers.text, std::move(record)};
+  return {head + whole + work_text(graph.work) + tied.text + critical + "\n" + layers.text, std::move(record)};
 }
 
 }  // namespace stagecraft

@@ -172,6 +172,11 @@ std::vector<FigureInfo> figures_of_quality() {
   return {
       {Id::Throughput, "throughput_samples_per_s", Kind::Rate,
        [](OfRun run) -> Detail { return run.simulation.report.throughput; }},
+      {Id::TokensPerSecond, "tokens_per_second", Kind::Number,
+       [](OfRun run) -> Detail { return or_null(run.simulation.rates.tokens_per_second); }},
+      {Id::TflopsPerDevice, "tflops_per_device", Kind::Number,
+       [](OfRun run) -> Detail { return or_null(run.simulation.rates.tflops_per_device); }},
+      {Id::Mfu, "mfu", Kind::Ratio, [](OfRun run) -> Detail { return or_null(run.simulation.rates.mfu); }},
       {Id::BubbleRatio, "bubble_ratio", Kind::Ratio,
        [](OfRun run) -> Detail { return run.simulation.report.bubble_ratio; }},
       {Id::SpanBubbleRatio, "span_bubble_ratio", Kind::Ratio,

@@ -2,6 +2,7 @@
 
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/plan_view.hpp"
+#include "experiments/view/rates_view.hpp"
 #include "experiments/view/table.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/short_number.hpp"
@@ -43,8 +44,9 @@ std::string idle_text(const Report& report, const Platform& platform) {
          " of the memory of the plan's devices is never used\n";
 }
 
-std::string throughput_text(const LargestSizeRun& run) {
-  return "samples/s: " + short_number(run.report().throughput) +
+std::string throughput_text(const LargestSizeRun& run, const LayerGraph& graph, const Platform& platform) {
+  const std::string rates = rates_text(work_rates(graph, platform, run.report()));
+  return "samples/s: " + short_number(run.report().throughput) + (rates.empty() ? "" : "; " + rates) +
          (run.replayed ? ", simulated" : ", evaluated without contention") + "\n";
 }
 
@@ -133,8 +135,9 @@ std::string largest_size_text(const LargestSize& largest, const std::optional<La
   std::string text;
   if (largest.size) {
     text = "largest microbatch size: " + counted(*largest.size, "sample") + "\n\n" +
-           plan_text(planning.graph, platform, *planning.program, run->evaluated) + throughput_text(*run) +
-           idle_text(run->report(), platform) + next_text(largest, platform);
+           plan_text(planning.graph, platform, *planning.program, run->evaluated) +
+           throughput_text(*run, planning.graph, platform) + idle_text(run->report(), platform) +
+           next_text(largest, platform);
   } else {
     text = std::string("no microbatch size ") + (largest.ended_early ? "that was tried " : "") + "fits; with " +
            counted(planning.graph.microbatch_size, "sample") + ": " + infeasible_text(planning, platform, "");
@@ -155,6 +158,9 @@ Detail::Record largest_size_record(const LargestSize& largest, const std::option
     const auto idle = idle_share(run->report());
     record.emplace_back("engine", to_string(run->replayed ? EngineChoice::Replay : EngineChoice::Evaluate));
     record.emplace_back("throughput_samples_per_s", run->report().throughput);
+    for (auto& entry : rates_record(work_rates(largest.planning.graph, platform, run->report()))) {
+      record.push_back(std::move(entry));
+    }
     record.emplace_back("devices", memory_list(run->report(), platform));
     record.emplace_back("idle_memory_ratio", idle ? Detail(*idle) : Detail());
   }

@@ -2,12 +2,14 @@
 
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/explanation.hpp"
+#include "experiments/view/rates_view.hpp"
 #include "experiments/view/saving_words.hpp"
 #include "experiments/view/table.hpp"
 #include "experiments/view/update_words.hpp"
 #include "planners/registry.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "sim/base/counted.hpp"
+#include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/plan_file.hpp"
@@ -288,11 +290,23 @@ Detail::Record planning_record(const Planning& planning, const Figures& evaluate
   return record;
 }
 
+namespace {
+
+/// A line with the samples, tokens and operations of a second; empty where nothing takes any time.
+std::string speed_text(const LayerGraph& graph, const Platform& platform, const Report& evaluated) {
+  if (evaluated.throughput <= 0.0) return "";
+  const std::string rates = rates_text(work_rates(graph, platform, evaluated));
+  return short_number(evaluated.throughput) + " samples/s" + (rates.empty() ? "" : ", " + rates) + "\n";
+}
+
+}  // namespace
+
 std::string planning_text(const Planning& planning, const Report& evaluated, const Platform& platform, bool timings) {
   const Planned* planned = planning.planned();
   std::string text = planned == nullptr
                          ? "no plan: " + infeasible_text(planning, platform, "") + other_planners(planning)
-                         : plan_text(planning.graph, platform, *planning.program, evaluated);
+                         : plan_text(planning.graph, platform, *planning.program, evaluated) +
+                               speed_text(planning.graph, platform, evaluated);
   if (timings) text += "planned in " + format_human_seconds(planning.time) + "\n";
   return text;
 }

@@ -2,6 +2,7 @@
 
 #include "experiments/view/events_view.hpp"
 #include "experiments/view/figures.hpp"
+#include "experiments/view/rates_view.hpp"
 #include "experiments/view/replanning_view.hpp"
 #include "sim/io/json.hpp"
 #include "sim/model/op_graph.hpp"
@@ -180,16 +181,14 @@ Detail::Record simulation_record(const Simulation& simulation, const LayerGraph&
                         {"run_length", report.period ? Detail(simulation.length.microbatches) : Detail()},
                         {"samples_per_update", largest(simulation.updates).samples},
                         figure(FigureId::Staleness),
-                        figure(FigureId::Throughput),
-                        figure(FigureId::BubbleRatio),
-                        figure(FigureId::SpanBubbleRatio),
-                        figure(FigureId::IdealBubbleRatio),
-                        figure(FigureId::RecomputeTime),
-                        figure(FigureId::ExposedCommunication),
-                        figure(FigureId::IdleMemory),
-                        figure(FigureId::IdleMemoryRatio),
-                        figure(FigureId::LargestIdleMemoryRatio),
-                        figure(FigureId::StageIdleMemoryRatio)};
+                        figure(FigureId::Throughput)};
+  for (auto& entry : rates_record(simulation.rates)) record.push_back(std::move(entry));
+  for (const FigureId id :
+       {FigureId::BubbleRatio, FigureId::SpanBubbleRatio, FigureId::IdealBubbleRatio, FigureId::RecomputeTime,
+        FigureId::ExposedCommunication, FigureId::IdleMemory, FigureId::IdleMemoryRatio,
+        FigureId::LargestIdleMemoryRatio, FigureId::StageIdleMemoryRatio}) {
+    record.push_back(figure(id));
+  }
   record.emplace_back("devices", device_list(simulation, platform));
   record.emplace_back("hosts", host_list(report, platform));
   record.emplace_back("links", link_list(report, platform, explanation));

@@ -4,6 +4,7 @@
 #include "experiments/view/events_view.hpp"
 #include "experiments/view/figures.hpp"
 #include "experiments/view/plan_view.hpp"
+#include "experiments/view/rates_view.hpp"
 #include "experiments/view/replanning_view.hpp"
 #include "experiments/view/table.hpp"
 #include "experiments/view/update_words.hpp"
@@ -41,6 +42,12 @@ std::string headline_text(const Simulation& simulation, const Plan& plan) {
   return schedule_text(plan.schedule) + ", " + counted(simulation.length.microbatches, "microbatch") + " of " +
          counted(plan.microbatch_size, "sample") + ": " + time + ", " + short_number(report.throughput) +
          " samples/s, bubble ratio " + percent(report.bubble_ratio) + "\n";
+}
+
+/// A line; empty if nothing is known.
+std::string rates_line(const Simulation& simulation) {
+  const std::string text = rates_text(simulation.rates);
+  return text.empty() ? "" : text + "\n";
 }
 
 /// The throughput of a whole run in which the plan changes, or in which something else does and the measured part has
@@ -178,10 +185,10 @@ std::string device_table(const Report& report, const Platform& platform) {
 std::string simulation_text(const Simulation& simulation, const Plan& plan, const Platform& platform,
                             const Explanation& explanation, bool timings) {
   const Report& report = simulation.report;
-  std::string text = headline_text(simulation, plan) + updates_text(simulation.updates) + convergence_text(report) +
-                     iterations_text(report) + events_text(simulation, platform) + replanning_text(simulation) +
-                     overflow_text(report, platform, explanation.remedies) + "\n" + device_table(report, platform) +
-                     bottleneck_text(report, platform, explanation) + "\n" +
+  std::string text = headline_text(simulation, plan) + rates_line(simulation) + updates_text(simulation.updates) +
+                     convergence_text(report) + iterations_text(report) + events_text(simulation, platform) +
+                     replanning_text(simulation) + overflow_text(report, platform, explanation.remedies) + "\n" +
+                     device_table(report, platform) + bottleneck_text(report, platform, explanation) + "\n" +
                      comparison_text(simulation, plan, platform) + basis_line(simulation);
   if (timings) {
     text += "\n" + counted(report.operations, "operation") + ", " + to_string(simulation.choices.engine) + " in " +

@@ -40,6 +40,7 @@ std::string difference(const LayerGraph& found, const LayerGraph& computed) {
   if (found.edges != computed.edges) return "the list of edges";
   if (found.tensors != computed.tensors) return "the list of tensors";
   if (found.tied != computed.tied) return "the list of tied parameters";
+  if (found.work != computed.work) return "the work of a sample";
   return found.input == computed.input ? "" : "the input";
 }
 
@@ -86,6 +87,13 @@ void check_stated_bytes(const YamlNode& root, const LayerGraph& given, const Lay
       .fail_expected(std::to_string(expected) + ", those of a parameter in " + computed.precision);
 }
 
+/// Takes from the computed work what the file leaves out.
+void fill_in_work(const YamlNode& root, const SampleWork& computed, SampleWork& given) {
+  if (!root.find("flops")) given.forward = computed.forward;
+  if (!root.find("masked_flops")) given.masked = computed.masked;
+  if (!root.find("tokens")) given.tokens = computed.tokens;
+}
+
 }  // namespace
 
 std::string read_precision(const YamlNode& node) {
@@ -112,6 +120,7 @@ Model computed_as_given(const YamlNode& root, LayerGraph given) {
   check_stated_precision(given, model.profiles.front(), root.find("precision"));
   check_stated_bytes(root, given, model.profiles.front());
   if (!root.find("tied")) given.tied = model.profiles.front().tied;
+  fill_in_work(root, model.profiles.front().work, given.work);
   const std::string differs = difference(given, model.profiles.front());
   if (!differs.empty()) {
     node.fail("the figures are not those that the cost model gives for this network: " + differs + " differs",

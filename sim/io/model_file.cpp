@@ -124,6 +124,26 @@ std::int64_t read_parameter_bytes(const YamlNode& node) {
   return bytes;
 }
 
+/// At most 1e24, so that no rate of them is infinite.
+Flops read_flops(const YamlNode& node) {
+  constexpr double kMostFlops = 1e24;
+  const double flops = read_number(node);
+  if (flops > kMostFlops) node.fail_expected("at most 1e24");
+  return Flops(flops);
+}
+
+/// What a sample asks for, as far as the file says.
+SampleWork read_work(const YamlNode& root) {
+  SampleWork work;
+  if (const auto flops = root.find("flops")) work.forward = read_flops(*flops);
+  if (const auto tokens = root.find("tokens")) work.tokens = read_count(*tokens, 1);
+  const auto masked = root.find("masked_flops");
+  if (!masked) return work;
+  work.masked = read_flops(*masked);
+  if (work.masked > work.forward) masked->fail_expected("at most the key 'flops'");
+  return work;
+}
+
 /// The keys of the root that hold for all profiles; each profile reads its own numbers.
 LayerGraph read_header(const YamlNode& root) {
   LayerGraph graph;
@@ -131,6 +151,7 @@ LayerGraph read_header(const YamlNode& root) {
   graph.device_kind = read_name(root.at("device"));
   if (const auto precision = root.find("precision")) graph.precision = read_precision(*precision);
   if (const auto bytes = root.find("parameter_bytes")) graph.parameter_bytes = read_parameter_bytes(*bytes);
+  graph.work = read_work(root);
   if (const auto source = root.find("source")) graph.source = read_text(*source);
   if (const auto origin = root.find("origin")) graph.origin = read_choice(*origin, stated_origins());
   return graph;
@@ -232,8 +253,8 @@ void sort_profiles(Model& model) {
 }
 
 Model read_profiles(const YamlNode& root) {
-  root.allow_keys(
-      {"schema", "model", "device", "precision", "parameter_bytes", "source", "origin", "profiles", "edges", "tied"});
+  root.allow_keys({"schema", "model", "device", "precision", "parameter_bytes", "flops", "masked_flops", "tokens",
+                   "source", "origin", "profiles", "edges", "tied"});
   const SharedParts shared{root.find("edges"), root.find("tied")};
   Model model;
   const YamlNode profiles = root.at("profiles");
@@ -291,8 +312,9 @@ Model parse_model(std::string_view text, const std::string& file_name) {
   const YamlNode root = parse_yaml(text, file_name);
   check_schema(root, "stagecraft/model/1");
   if (root.find("profiles")) return read_profiles(root);
-  root.allow_keys({"schema", "model", "device", "precision", "parameter_bytes", "microbatch_size", "source", "origin",
-                   "computed", "input", "layers", "edges", "tensors", "tied", "profiles"});
+  root.allow_keys({"schema", "model", "device", "precision", "parameter_bytes", "flops", "masked_flops", "tokens",
+                   "microbatch_size", "source", "origin", "computed", "input", "layers", "edges", "tensors", "tied",
+                   "profiles"});
   LayerGraph header = read_header(root);
   const auto computed = root.find("computed");
   if (computed && root.find("origin") && header.origin != Origin::Computed) {

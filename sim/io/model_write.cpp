@@ -2,6 +2,7 @@
 #include "sim/io/model_file.hpp"
 #include "sim/io/yaml_text.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -83,6 +84,19 @@ Detail::Record profile_record(const LayerGraph& graph) {
   return record;
 }
 
+/// Digits where they are as short as they are exact.
+Detail flops_value(Flops flops) {
+  constexpr double kMostWhole = 0x1p62;
+  const bool is_whole = flops.value() < kMostWhole && std::floor(flops.value()) == flops.value();
+  return is_whole ? Detail(static_cast<std::int64_t>(flops.value())) : Detail(flops.value());
+}
+
+void add_work(const SampleWork& work, Detail::Record& root) {
+  if (work.forward > Flops(0)) root.emplace_back("flops", flops_value(work.forward));
+  if (work.masked > Flops(0)) root.emplace_back("masked_flops", flops_value(work.masked));
+  if (work.tokens > 0) root.emplace_back("tokens", work.tokens);
+}
+
 Detail::Record recipe_record(const Recipe& recipe) {
   Detail::Record record = {{"architecture", recipe.architecture}};
   if (recipe.image) record.emplace_back("image", *recipe.image);
@@ -100,6 +114,7 @@ Detail::Record model_record(const Model& model, bool only_recipe) {
   Detail::Record root = {{"schema", "stagecraft/model/1"}, {"model", first.name}, {"device", first.device_kind}};
   if (first.precision != kPlainPrecision) root.emplace_back("precision", first.precision);
   if (first.parameter_bytes && !only_recipe) root.emplace_back("parameter_bytes", *first.parameter_bytes);
+  if (!only_recipe) add_work(first.work, root);
   if (!first.source.empty()) root.emplace_back("source", first.source);
   if (!model.recipe && first.origin != Origin::Assumed) root.emplace_back("origin", to_string(first.origin));
   if (model.recipe) root.emplace_back("computed", recipe_record(*model.recipe));

@@ -56,6 +56,14 @@ struct TiedParameters {
   friend bool operator==(const TiedParameters&, const TiedParameters&) = default;
 };
 
+/// What the forward of one sample asks for, whatever computes it.
+struct SampleWork {
+  Flops forward;            ///< two for each multiply-add of products and convolutions, masked ones too; 0: not known
+  Flops masked;             ///< of those, what a causal mask hides and fused attention leaves out
+  std::int64_t tokens = 0;  ///< of its sequence, of two the one that the encoder reads; 0: none, or not known
+  friend bool operator==(const SampleWork&, const SampleWork&) = default;
+};
+
 /// A profile of a model at one microbatch size: a directed acyclic graph of layers in file order.
 struct LayerGraph {
   std::string name;
@@ -74,6 +82,7 @@ struct LayerGraph {
   std::shared_ptr<const ProfileSource> own_times;
   std::string precision = kPlainPrecision;           ///< in which its times were taken
   std::optional<std::int64_t> parameter_bytes = {};  ///< of one, where stated; see `known_parameter_bytes`
+  SampleWork work = {};                              ///< the same in all profiles of a model
   friend bool operator==(const LayerGraph&, const LayerGraph&) = default;
 };
 

@@ -84,6 +84,7 @@ struct Architecture {
   std::string summary;
   std::string source;            ///< where the network was published
   std::int64_t input_bytes = 0;  ///< of one sample
+  std::int64_t tokens = 0;       ///< of one sample, which an encoder reads if there is one; 0: it is no sequence
   IndexVector<OperatorId, Operator> operators;
   friend bool operator==(const Architecture&, const Architecture&) = default;
 };

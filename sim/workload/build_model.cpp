@@ -255,6 +255,7 @@ Model build_model(const Architecture& architecture, const DeviceDescription& dev
   graph.source = describe_source(build, granularity);
   graph.origin = Origin::Computed;
   graph.input = tensor_bytes(build, OperatorId::none());
+  graph.work = {forward_flops(architecture), masked_flops(architecture), architecture.tokens};
   assign_layers(build, graph, granularity);
   for (const LayerId id : indices(graph.layers)) add_operators(build, id, graph.layers[id]);
   add_edges(build, graph);

@@ -136,6 +136,7 @@ Architecture decoder(const std::string& name, const DecoderSize& size) {
   net.name = name;
   net.summary = decoder_summary(decoder.size);
   net.input_bytes = kTokenBytes * size.sequence;
+  net.tokens = size.sequence;
   OperatorId stream = add_decoder_embedding(decoder);
   for (std::int64_t block = 0; block < size.layers; ++block) stream = add_decoder_block(decoder, block, stream);
   add_decoder_head(decoder, stream);

@@ -188,6 +188,7 @@ Pair begin(const std::string& name, const std::string& family, const EncoderDeco
       fmt::format("{}, {} encoder and {} decoder blocks, hidden {}, {} heads, sequence {} to {}", family, size.layers,
                   size.decoder_layers, size.hidden, size.heads, size.sequence, size.target_sequence);
   net.input_bytes = kTokenBytes * std::max(size.sequence, size.target_sequence);
+  net.tokens = size.sequence;
   return pair;
 }
 

@@ -150,6 +150,7 @@ Architecture gnmt(const std::string& name, const GnmtSize& size) {
   draft.net.source =
       "Wu et al., Google's Neural Machine Translation System, 2016, arXiv:1609.08144, as NVIDIA's GNMT v2";
   draft.net.input_bytes = kTokenBytes * std::max(whole.sequence, whole.target_sequence);
+  draft.net.tokens = whole.sequence;
   draft.label = single_label("encoder.embedding");
   const OperatorId words = add_table(draft, "words", whole.vocabulary, source);
   const OperatorId memory = add_encoder(draft, words, source, whole.layers);

@@ -118,6 +118,7 @@ Stack begin(const std::string& name, const std::string& family, const Transforme
   net.summary = fmt::format("{}, {} blocks, hidden {}, {} heads, sequence {}", family, size.layers, size.hidden,
                             size.heads, size.sequence);
   net.input_bytes = kTokenBytes * size.sequence;
+  net.tokens = size.sequence;
   stack.draft.label = single_label("embedding");
   return stack;
 }

@@ -160,6 +160,7 @@ Architecture xlnet(const std::string& name, const TransformerSize& size) {
                             size.heads, size.sequence);
   net.source = "Yang et al., XLNet, NeurIPS 2019, arXiv:1906.08237";
   net.input_bytes = kTokenBytes * size.sequence;
+  net.tokens = size.sequence;
   OperatorId tensor = add_words(stream);
   stream.positions = add_distances(stream);
   for (std::int64_t block = 0; block < size.layers; ++block) tensor = add_block(stream, block, tensor);

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,6 +31,13 @@ layers:
 )";
 
 Model chain() { return parse_model(kChain, "toy.yaml"); }
+
+/// A file without the line of a key.
+std::string without_key(std::string text, const std::string& key) {
+  const std::size_t line = text.find("\n" + key + ": ");
+  REQUIRE(line != std::string::npos);
+  return text.erase(line, text.find('\n', line + 1) - line);
+}
 
 }  // namespace
 
@@ -189,6 +197,29 @@ TEST_CASE("model file: a recipe with a precision and a sequence is computed as t
   // The other kinds are computed in the same precision, where they have it.
   CHECK_FALSE(alone.computed->has("A100-SXM4-80GB"));
   CHECK(alone.computed->profile("H200-SXM-141GB", 2).precision == "fp8");
+}
+
+TEST_CASE("model file: says what a sample asks for, as far as it is known") {
+  Model model = chain();
+  CHECK(model.profiles[0].work == SampleWork{});
+  for (const SampleWork& work : {SampleWork{Flops(3e22), Flops(7.0), 0}, SampleWork{Flops(8.0), Flops(0), 512},
+                                 SampleWork{Flops(0), Flops(0), 12}, SampleWork{Flops(0.5), Flops(0), 1}}) {
+    model.profiles[0].work = work;
+    CHECK(parse_model(write_model(model), "again") == model);
+  }
+}
+
+TEST_CASE("model file: a recipe tells the work that a file with figures leaves out, and refuses another one") {
+  const Recipe recipe{"llama3.2-1b", std::nullopt, "block", "bf16", 64};
+  const Model model = computed_model(recipe, "H100-SXM5-80GB", 1).value();
+  const std::string text = write_model(model);
+  const std::string no_tokens = without_key(text, "tokens");
+  CHECK((parse_model(no_tokens, "no_tokens.yaml") == model));
+  CHECK((parse_model(without_key(without_key(no_tokens, "masked_flops"), "flops"), "no_work.yaml") == model));
+  std::string other = text;
+  other.replace(other.find("\ntokens: 64"), 11, "\ntokens: 65");
+  CHECK_THROWS_WITH_AS((void)parse_model(other, "other.yaml"), doctest::Contains("the work of a sample differs"),
+                       InputError);
 }
 
 TEST_CASE("model file: says what one parameter takes, in the file of a device that the catalogue lacks too") {

@@ -13,6 +13,7 @@ LayerGraph profile(const std::string& kind, std::int64_t size, double seconds, s
   graph.device_kind = kind;
   graph.microbatch_size = size;
   graph.origin = Origin::Published;
+  graph.work = {Flops(8.0), Flops(2.0), 4};
   Layer layer;
   layer.name = "a";
   layer.forward = Seconds(seconds);
@@ -42,6 +43,8 @@ TEST_CASE("measured profiles: between sizes and beyond them, times are on the li
   CHECK(forward(profiles, "A", 8) == 40.0);
   CHECK(forward(profiles, "A", 12) == 66.0);  // 40 + 4 * 6.5
   CHECK(forward(profiles, "A", 1) == 8.0);    // on the line through 2 and 4: a part costs more than its proportion
+  CHECK(profiles.profile("A", 3).work == SampleWork{Flops(8.0), Flops(2.0), 4});  // of one sample
+  CHECK(profiles.profile("A", 12).work == SampleWork{Flops(8.0), Flops(2.0), 4});
   CHECK(profiles.origin("A", 4) == Origin::Published);
   CHECK(profiles.origin("A", 3) == Origin::Interpolated);
   CHECK(profiles.origin("A", 1) == Origin::Extrapolated);

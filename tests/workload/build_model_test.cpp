@@ -330,6 +330,22 @@ TEST_CASE("build_model: a parameter takes two bytes in 16 and 8 bit, four in sin
   }
 }
 
+TEST_CASE("build_model: knows the tokens of a sample, of two sequences those that the encoder reads") {
+  const DeviceDescription device = find_device("V100-SXM2-16GB").value();
+  const auto tokens = [&](const std::string& name, std::optional<std::int64_t> sequence = {}) {
+    const auto net = sequence ? find_sequence_network(name, *sequence) : find_architecture(name);
+    return build_model(net.value(), device, 2).profiles.at(0).work.tokens;
+  };
+  CHECK(tokens("bert-base") == 512);
+  CHECK(tokens("gpt2-small", 256) == 256);
+  CHECK(tokens("xlnet-base") == 512);
+  CHECK(tokens("opt-125m") == 2048);
+  CHECK(tokens("t5-small") == 512);  // and 114 that the decoder reads
+  CHECK(tokens("gnmt-8") == 50);
+  CHECK(tokens("vgg16") == 0);
+  CHECK(tokens("vit-b-16") == 0);
+}
+
 TEST_CASE("build_model: a network for sequences takes other lengths, up to its positions") {
   for (const WorkloadInfo& info : known_architectures()) {
     CAPTURE(info.name);

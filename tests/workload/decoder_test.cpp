@@ -374,4 +374,18 @@ TEST_CASE("decoder: the largest sizes are countable") {
   }
 }
 
+// A token is multiplied with all weights but the word table and the 65 norms of 4096 values; in each of 32 blocks its
+// scores take 2·s·a·d operations, and the sum of the values that they weigh as many.
+TEST_CASE("decoder: Llama 3 8B has twice its weights and 4·s·a·d operations for each token") {
+  const std::int64_t weights = 8'030'261'248 - std::int64_t{128'256} * 4'096 - std::int64_t{65} * 4'096;
+  const std::int64_t token = 2 * weights + std::int64_t{32} * 4 * 8'192 * 4'096;
+  const DeviceDescription device = find_device("H100-SXM5-80GB", Precision::Bf16).value();
+  for (const std::int64_t samples : {1, 3}) {
+    const SampleWork work = build_model(find_architecture("llama3-8b").value(), device, samples).profiles.at(0).work;
+    CHECK(work.forward.value() == static_cast<double>(8'192 * token));
+    CHECK(work.masked.value() == 32.0 * 2 * 8'192 * 8'192 * 4'096);
+    CHECK(work.tokens == 8'192);
+  }
+}
+
 }  // namespace stagecraft::decoder_test

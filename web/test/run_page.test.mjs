@@ -55,6 +55,7 @@ test("the figures are those of the report", async () => {
     const text = await page.evaluate(() => document.body.innerText);
     for (const device of replicas.told.devices) assert.ok(text.includes(device.name));
     assert.ok(text.includes(`${(100 * replicas.told.bubble_ratio).toFixed(1)} %`));
+    assert.ok(text.includes(`MFU\n${(100 * replicas.told.mfu).toFixed(1)} %`));
     assert.ok(text.includes(`${Number((1e3 * replicas.told.iteration_time_s).toPrecision(3))} ms`));
   });
 });

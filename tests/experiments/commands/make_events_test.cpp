@@ -221,6 +221,7 @@ TEST_CASE("make-events: every model of a random search is sound, and differs fro
       CHECK(find_cycle(model).empty());
       CHECK(model.layers.size() >= first.layers.size() / 2);
       CHECK(model.input == first.input);
+      CHECK(model.work == SampleWork{Flops(0), Flops(0), first.work.tokens});
       CHECK(model.layers != before->layers);
       Model file;
       file.profiles = {model};
@@ -261,6 +262,7 @@ TEST_CASE("make-events: a search is run by simulate, with the models beside its 
   CAPTURE(ran.err);
   CHECK(ran.code == 0);
   CHECK(ran.out.find("the model changed 3 times") != std::string::npos);
+  CHECK(ran.out.find("MFU") == std::string::npos);  // of which model?
 }
 
 }  // namespace stagecraft

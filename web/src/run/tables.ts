@@ -10,6 +10,10 @@ const mostLacking = 6;
 const optional = (value: Value | undefined, text: (value: number) => string): string =>
   typeof value === "number" ? text(value) : "-";
 
+/** A figure with its name, if there is one. */
+const known = (name: string, value: Value | undefined, text: (value: number) => string): [string, string][] =>
+  typeof value === "number" ? [[name, text(value)]] : [];
+
 const list = (value: Value | undefined): Values[] => (Array.isArray(value) ? (value as Values[]) : []);
 
 const isPeriodic = (run: Run): boolean => typeof run.report.period_s === "number";
@@ -31,6 +35,9 @@ export function cards(run: Run): HTMLElement {
       ? ["period per microbatch", optional(report.period_s, format.seconds)]
       : ["iteration time", optional(report.iteration_time_s, format.seconds)],
     ["samples per second", optional(report.throughput_samples_per_s, format.number)],
+    ...known("tokens per second", report.tokens_per_second, format.number),
+    ...known("TFLOP/s per device", report.tflops_per_device, format.number),
+    ...known("MFU", report.mfu, format.percent),
     ["bubble ratio", optional(report.bubble_ratio, format.percent)],
     ["fullest device", fullest(run)],
   ];

@@ -37,7 +37,7 @@ const headingOf = (key: string): string => key.replace(/^resolved_/, "").replace
 function textBy(key: string): (value: number) => string {
   if (key.endsWith("_bytes")) return format.bytes;
   if (key.endsWith("_s")) return format.seconds;
-  if (key.endsWith("ratio")) return format.percent;
+  if (key.endsWith("ratio") || key === "mfu") return format.percent;
   return format.number;
 }
 
