@@ -1,5 +1,6 @@
 #include "experiments/run/plan_input.hpp"
 
+#include "experiments/run/named_model.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/sha256.hpp"
@@ -21,7 +22,9 @@ struct NamedInput {
   InputKind kind = InputKind::Model;
   std::string name;
   std::string hash;
+  bool is_architecture = false;  ///< the plan's figures were computed from an architecture file
   [[nodiscard]] std::string word() const { return kind == InputKind::Model ? "model" : "platform"; }
+  [[nodiscard]] std::string schema() const { return "stagecraft/" + (is_architecture ? "architecture" : word()) + "/"; }
 };
 
 std::vector<ShippedFile> shipped_like(const NamedInput& input) {
@@ -73,7 +76,7 @@ std::optional<std::string> file_of_hash(const NamedInput& input, const std::stri
 
 /// The file with the hash of the input, or else the first of the places with a file of its kind.
 std::optional<std::string> best_file(const NamedInput& input, const std::string& plan) {
-  const std::string schema = "stagecraft/" + input.word() + "/";
+  const std::string schema = input.schema();
   std::optional<std::string> first;
   for (const std::string& place : places_of(input, plan)) {
     std::error_code problem;  // then it is no file
@@ -117,12 +120,39 @@ std::string mismatch(const std::string& kind, const std::string& planned_hash, c
   return {};
 }
 
+/// The path of a model that the user names, or the name of a network.
+std::string given_model(const std::string& name) {
+  if (auto path = existing_input(name, InputKind::Model)) return *std::move(path);
+  return find_model(name, {}).file.path;
+}
+
+/// What the plan says of its model, for the model that the user gives, if any.
+ModelChoice choice_of(const GivenInputs& given, const PlanHeader& header) {
+  ModelChoice choice{.computed = header.computed, .prefix = "computed.", .is_of_plan = true};
+  if (!given.model) return choice;
+  const bool is_other = !choice.computed.architecture.empty() && *given.model != choice.computed.architecture;
+  if (is_other) choice.computed = {};
+  choice.computed.architecture.clear();
+  choice.computed.device.clear();
+  return choice;
+}
+
 }  // namespace
 
 FoundInputs find_plan_inputs(const GivenInputs& given, const FileText& plan) {
   const PlanHeader header = parse_plan_header(plan.text, plan.path);
-  return {find_plan_input(given.model, {InputKind::Model, header.model, header.model_hash}, plan.path),
-          find_plan_input(given.platform, {InputKind::Platform, header.platform, header.platform_hash}, plan.path)};
+  const ComputedChoice& computed = header.computed;
+  const bool is_architecture = computed.architecture.empty() && !computed.device.empty();
+  const NamedInput model{InputKind::Model, header.model, header.model_hash, is_architecture};
+  FoundInputs found{.model = {}, .platform = {}, .choice = choice_of(given, header)};
+  if (!found.choice.computed.architecture.empty()) {
+    found.model = computed.architecture;
+  } else {
+    found.model = given.model ? given_model(*given.model) : find_plan_input({}, model, plan.path);
+  }
+  found.platform =
+      find_plan_input(given.platform, {InputKind::Platform, header.platform, header.platform_hash, false}, plan.path);
+  return found;
 }
 
 PlanInput parse_plan_input(const FileText& file, const Inputs& inputs,

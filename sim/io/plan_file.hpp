@@ -21,6 +21,7 @@ struct PlanHeader {
   std::string platform;
   std::string model_hash;
   std::string platform_hash;
+  ComputedChoice computed = {};
   std::int64_t microbatch_size = 1;
   StashConvention stash = StashConvention::Autograd;
   friend bool operator==(const PlanHeader&, const PlanHeader&) = default;
