@@ -170,12 +170,17 @@ FileValues values_for(const std::string& choice, const Detail& value) {
   return values;
 }
 
+/// What a file without figures can take of a choice.
+Detail::Record choices_for_file(ComputedChoice choice) {
+  choice.architecture.clear();
+  choice.device.clear();
+  return computed_choice_record(choice);
+}
+
 NamedModel load_file(const FileText& file, const ModelChoice& choice, const ReplacedValues& replaced) {
   NamedModel named;
   FileValues values;
-  ComputedChoice chosen = choice.computed;
-  chosen.device.clear();
-  const Detail::Record choices = computed_choice_record(chosen);
+  const Detail::Record choices = choices_for_file(choice.computed);
   if (!choices.empty() && has_figures(file)) {
     if (!choice.is_of_plan) {
       refuse_choice(
@@ -183,7 +188,8 @@ NamedModel load_file(const FileText& file, const ModelChoice& choice, const Repl
           choice, choices.front().first);
     }
   } else if (!choices.empty()) {
-    named.computed = std::move(chosen);
+    named.computed = choice.computed;
+    named.computed.device.clear();
     static_cast<void>(parse_model(file.text, file.path));
     for (const auto& [name, value] : choices) {
       const FileValues more = values_for(name, value);
@@ -212,6 +218,21 @@ std::string suggest_model(const std::string& name, const std::string& hint) {
 }
 
 }  // namespace
+
+std::string chosen_hash(const FileText& file, const ComputedChoice& choice) {
+  const Detail::Record choices = choices_for_file(choice);
+  if (choices.empty() || file.text.find("computed") == std::string::npos) return {};
+  FileValues values;
+  for (const auto& [name, value] : choices) {
+    const FileValues more = values_for(name, value);
+    values.insert(values.end(), more.begin(), more.end());
+  }
+  try {
+    return has_figures(file) ? std::string() : sha256(overridden(file, values, ""));
+  } catch (const InputError&) {
+    return {};  // no YAML, or of another form
+  }
+}
 
 bool is_network(const std::string& name) { return find_architecture(name).has_value(); }
 

@@ -20,6 +20,9 @@ struct ModelSource {
 /// **Throws** InputError for a name that is none of them, with the nearest names, and for a file that cannot be read.
 [[nodiscard]] ModelSource find_model(const std::string& name, const ModelChoice& choice, const std::string& base = {});
 
+/// The hash of a file without figures with the values that `choice` puts into it; empty if it is no such file.
+[[nodiscard]] std::string chosen_hash(const FileText& file, const ComputedChoice& choice);
+
 /// Whether the program knows a network of that name.
 [[nodiscard]] bool is_network(const std::string& name);
 

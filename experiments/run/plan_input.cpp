@@ -22,9 +22,11 @@ struct NamedInput {
   InputKind kind = InputKind::Model;
   std::string name;
   std::string hash;
-  bool is_architecture = false;  ///< the plan's figures were computed from an architecture file
+  ComputedChoice choice = {};  ///< as the plan has it; with a device and no network, for an architecture file
   [[nodiscard]] std::string word() const { return kind == InputKind::Model ? "model" : "platform"; }
-  [[nodiscard]] std::string schema() const { return "stagecraft/" + (is_architecture ? "architecture" : word()) + "/"; }
+  [[nodiscard]] std::string schema() const {
+    return "stagecraft/" + (choice.device.empty() ? word() : "architecture") + "/";
+  }
 };
 
 std::vector<ShippedFile> shipped_like(const NamedInput& input) {
@@ -43,9 +45,14 @@ std::vector<std::string> places_of(const NamedInput& input, const std::string& p
   return places;
 }
 
-bool has_hash(const std::string& file, const std::string& hash) {
+/// Whether a file has the hash of the input, as it is or with what the plan chooses.
+bool has_hash(const NamedInput& input, const FileText& file) {
+  return sha256(file.text) == input.hash || chosen_hash(file, input.choice) == input.hash;
+}
+
+bool has_hash(const NamedInput& input, const std::string& path) {
   try {
-    return sha256(read_bytes_file(file)) == hash;
+    return has_hash(input, FileText{path, read_bytes_file(path)});
   } catch (const InputError&) {
     return false;  // nothing can be read there
   }
@@ -70,7 +77,7 @@ std::optional<std::string> file_of_hash(const NamedInput& input, const std::stri
   std::vector<std::string> files = files_in(folder);
   if (!folder.empty()) std::ranges::move(files_in({}), std::back_inserter(files));
   for (const ShippedFile& file : shipped_like(input)) files.push_back(file.path);
-  const auto found = std::ranges::find_if(files, [&](const std::string& file) { return has_hash(file, input.hash); });
+  const auto found = std::ranges::find_if(files, [&](const std::string& file) { return has_hash(input, file); });
   return found != files.end() ? std::optional(*found) : std::nullopt;
 }
 
@@ -82,7 +89,7 @@ std::optional<std::string> best_file(const NamedInput& input, const std::string&
     std::error_code problem;  // then it is no file
     if (!fs::is_regular_file(place, problem)) continue;
     const std::string text = read_text_file(place);
-    if (!input.hash.empty() && sha256(text) == input.hash) return place;
+    if (!input.hash.empty() && has_hash(input, FileText{place, text})) return place;
     if (!first && text.find(schema) != std::string::npos) first = place;
     if (first && input.hash.empty()) return first;
   }
@@ -142,8 +149,7 @@ ModelChoice choice_of(const GivenInputs& given, const PlanHeader& header) {
 FoundInputs find_plan_inputs(const GivenInputs& given, const FileText& plan) {
   const PlanHeader header = parse_plan_header(plan.text, plan.path);
   const ComputedChoice& computed = header.computed;
-  const bool is_architecture = computed.architecture.empty() && !computed.device.empty();
-  const NamedInput model{InputKind::Model, header.model, header.model_hash, is_architecture};
+  const NamedInput model{InputKind::Model, header.model, header.model_hash, computed};
   FoundInputs found{.model = {}, .platform = {}, .choice = choice_of(given, header)};
   if (!found.choice.computed.architecture.empty()) {
     found.model = computed.architecture;
@@ -151,7 +157,7 @@ FoundInputs find_plan_inputs(const GivenInputs& given, const FileText& plan) {
     found.model = given.model ? given_model(*given.model) : find_plan_input({}, model, plan.path);
   }
   found.platform =
-      find_plan_input(given.platform, {InputKind::Platform, header.platform, header.platform_hash, false}, plan.path);
+      find_plan_input(given.platform, {InputKind::Platform, header.platform, header.platform_hash, {}}, plan.path);
   return found;
 }
 

@@ -21,9 +21,9 @@ struct PlanHeader {
   std::string platform;
   std::string model_hash;
   std::string platform_hash;
-  ComputedChoice computed = {};
   std::int64_t microbatch_size = 1;
   StashConvention stash = StashConvention::Autograd;
+  ComputedChoice computed = {};
   friend bool operator==(const PlanHeader&, const PlanHeader&) = default;
 };
 

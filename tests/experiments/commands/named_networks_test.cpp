@@ -15,10 +15,10 @@ using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
 /// `plan` of a model on a platform with `uniform`, and the plan's file.
-struct Planned : Folder {
+struct PlanOfName : Folder {
   std::string plan = file("plan.yaml");
   Ran ran;
-  Planned(const std::string& model, const std::string& platform, const Words& more = {}) {
+  PlanOfName(const std::string& model, const std::string& platform, const Words& more = {}) {
     Words words{"plan",      "--model", model,      "--platform", platform,
                 "--planner", "uniform", "--output", plan,         "--no-timings"};
     words.insert(words.end(), more.begin(), more.end());
@@ -50,10 +50,10 @@ std::string recipe_file(const Folder& folder, const Words& more = {}) {
 
 TEST_CASE("a network is a model: its figures are those of a model file in bf16") {
   const Folder folder;
-  const Planned named("gpt2-small", "dgx-a100");
+  const PlanOfName named("gpt2-small", "dgx-a100");
   REQUIRE(named.ran.code == 0);
   CHECK(named.ran.err.find("gpt2-small is computed for A100-SXM4-40GB in bf16") != std::string::npos);
-  const Planned filed(recipe_file(folder, {"--precision", "bf16"}), "dgx-a100");
+  const PlanOfName filed(recipe_file(folder, {"--precision", "bf16"}), "dgx-a100");
   CHECK(filed.ran.out == named.ran.out);
 }
 
@@ -61,7 +61,7 @@ TEST_CASE("a network is a model: a plan of it is found again without options, an
   const std::vector<Words> choices = {
       {}, {"--precision", "tf32"}, {"--sequence", "512"}, {"--granularity", "block", "--microbatch-size", "3"}};
   for (const Words& more : choices) {
-    const Planned planned("gpt2-small", "dgx-a100", more);
+    const PlanOfName planned("gpt2-small", "dgx-a100", more);
     CAPTURE(planned.text());
     REQUIRE(planned.ran.code == 0);
     for (const Words& command : {Words{"check", planned.plan}, Words{"simulate", planned.plan},
@@ -79,13 +79,13 @@ TEST_CASE("a network is a model: a plan of it is found again without options, an
 }
 
 TEST_CASE("a network is a model: the choices change its figures, and stand in the plan") {
-  const Planned usual("gpt2-small", "dgx-a100");
+  const PlanOfName usual("gpt2-small", "dgx-a100");
   CHECK(usual.says("architecture: gpt2-small"));
   CHECK(usual.says("device: A100-SXM4-40GB"));
   CHECK(usual.says("precision: bf16"));
-  const Planned slow("gpt2-small", "dgx-a100", {"--precision", "fp32"});
+  const PlanOfName slow("gpt2-small", "dgx-a100", {"--precision", "fp32"});
   CHECK(slow.says("precision: fp32"));
-  const Planned brief("gpt2-small", "dgx-a100", {"--sequence", "256"});
+  const PlanOfName brief("gpt2-small", "dgx-a100", {"--sequence", "256"});
   CHECK(brief.says("sequence: 256"));
   const double time = time_of({"simulate", usual.plan});
   CHECK(time_of({"simulate", slow.plan}) > 1.5 * time);
@@ -93,8 +93,8 @@ TEST_CASE("a network is a model: the choices change its figures, and stand in th
 }
 
 TEST_CASE("a network is a model: without bf16 it is computed in fp16, and without both as the device is described") {
-  CHECK(Planned("gpt2-small", "dgx-1-v100").says("precision: fp16"));
-  const Planned mixed("gpt2-small", "mixed-v100-a100");  // the A100 alone has bf16
+  CHECK(PlanOfName("gpt2-small", "dgx-1-v100").says("precision: fp16"));
+  const PlanOfName mixed("gpt2-small", "mixed-v100-a100");  // the A100 alone has bf16
   CHECK(mixed.says("precision: fp16"));
   const Folder folder;
   const std::string platform = folder.file("old.yaml");
@@ -104,20 +104,20 @@ device_kinds: {GTX-1080-Ti: {memory: 11 GiB}}
 devices: [{name: a, kind: GTX-1080-Ti}, {name: b, kind: GTX-1080-Ti}]
 links: [{between: [a, b], bandwidth: 1 GBps, latency: 0}]
 )");
-  const Planned old("gpt2-small", platform);
+  const PlanOfName old("gpt2-small", platform);
   REQUIRE(old.ran.code == 0);
   CHECK(old.ran.err.find("in fp32") != std::string::npos);
   CHECK_FALSE(old.says("precision:"));
 }
 
 TEST_CASE("a network is a model: a shipped model of its name comes first") {
-  const Planned planned("vgg16", "dgx-1-v100");
+  const PlanOfName planned("vgg16", "dgx-1-v100");
   REQUIRE(planned.ran.code == 0);
   CHECK_FALSE(planned.says("computed:"));
 }
 
 TEST_CASE("a network is a model: other sequences of a plan's network are another model") {
-  const Planned planned("gpt2-small", "dgx-a100", {"--sequence", "512"});
+  const PlanOfName planned("gpt2-small", "dgx-a100", {"--sequence", "512"});
   const Ran changed = run({"check", planned.plan, "--set", "model.computed.sequence=256"});
   CHECK(changed.err.find("warning: the plan was made for another model file") != std::string::npos);
 }
@@ -125,14 +125,18 @@ TEST_CASE("a network is a model: other sequences of a plan's network are another
 TEST_CASE("a model file without figures: options replace its recipe, and the plan repeats them") {
   const Folder folder;
   const std::string model = recipe_file(folder);
-  const Planned planned(model, "dgx-a100", {"--precision", "fp32", "--sequence", "256"});
+  const PlanOfName planned(model, "dgx-a100", {"--precision", "fp32", "--sequence", "256"});
   REQUIRE(planned.ran.code == 0);
   CHECK_FALSE(planned.says("architecture:"));
   const Ran again = run({"check", planned.plan, "--model", model});
   CHECK(again.code == 0);
   CHECK(again.err.empty());
-  const Planned same("gpt2-small", "dgx-a100", {"--precision", "fp32", "--sequence", "256"});
+  const PlanOfName same("gpt2-small", "dgx-a100", {"--precision", "fp32", "--sequence", "256"});
   CHECK(time_of({"simulate", planned.plan, "--model", model}) == doctest::Approx(time_of({"simulate", same.plan})));
+  const std::string beside = folder.file("beside.yaml");
+  std::filesystem::copy_file(planned.plan, beside);
+  CHECK(run({"check", beside}).code == 0);  // the file is known by its hash
+  CHECK(run({"check", beside}).err.empty());
   // A file with fixed figures in its place is read as it is.
   CHECK(run({"check", planned.plan, "--model", "vgg16"}).err.find("fixed") == std::string::npos);
 }
@@ -149,7 +153,7 @@ heads: 4
 sequence: 128
 vocabulary: 1000
 )");
-  const Planned planned(model, "dgx-a100", {"--granularity", "block", "--microbatch-size", "2"});
+  const PlanOfName planned(model, "dgx-a100", {"--granularity", "block", "--microbatch-size", "2"});
   REQUIRE(planned.ran.code == 0);
   CHECK(planned.says("precision: bf16"));
   std::filesystem::copy_file(planned.plan, folder.file("plan.yaml"));
@@ -157,16 +161,16 @@ vocabulary: 1000
   CHECK(again.code == 0);
   CHECK(again.err.find("warning") == std::string::npos);
   CHECK(run({"check", planned.plan}).code == 2);  // there is no file of that name
-  const Planned other(model, "dgx-a100", {"--granularity", "block", "--set", "model.layers=2"});
+  const PlanOfName other(model, "dgx-a100", {"--granularity", "block", "--set", "model.layers=2"});
   CHECK(run({"check", planned.plan, "--model", model, "--set", "model.layers=2"}).code == 3);
   CHECK(other.ran.code == 0);
 }
 
 TEST_CASE("a network is a model: compare and max-batch take it too") {
-  const Ran compared = run({"compare", "--model", "gpt2-small", "--model", "bert-base", "--platform", "dgx-a100",
+  const Ran compared = run({"compare", "--model", "gpt2-small", "--model", "opt-125m", "--platform", "dgx-a100",
                             "--planners", "uniform", "--granularity", "block"});
   CHECK(compared.code == 0);
-  CHECK(compared.err.find("bert-base is computed for A100-SXM4-40GB in bf16") != std::string::npos);
+  CHECK(compared.err.find("opt-125m is computed for A100-SXM4-40GB in bf16") != std::string::npos);
   const Words search{"max-batch", "--model", "gpt2-small", "--platform", "dgx-a100", "--planner", "gpipe"};
   Words shorter = search;
   shorter.insert(shorter.end(), {"--sequence", "128", "--json"});
