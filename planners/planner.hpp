@@ -43,7 +43,7 @@ struct PlanRequest {
   std::optional<std::int64_t> samples_per_update = std::nullopt;
   MemoryPolicy memory = MemoryPolicy::Keep;  ///< of `plan_within_memory`, and of planners that save memory
   /// Whether only the numbers of stages and replicas are asked for, by a planner that cuts and saves memory itself.
-  /// Then no memory that is left is used, and no shape has other cuts than its first.
+  /// Then no memory that is left is used, and a shape has other cuts than its first only if nothing makes that fit.
   bool only_shape = false;
   const Plan* running = nullptr;  ///< the plan that the answer may replace while training runs; it outlives the request
 };

@@ -10,6 +10,7 @@
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/device_file.hpp"
 #include "sim/io/file_remarks.hpp"
+#include "sim/io/hf_config.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/platform_file.hpp"
@@ -61,9 +62,10 @@ std::optional<std::string> find_described(const std::string& name) {
                    hint.empty() ? suggest_shipped(name, known) : hint);
 }
 
-/// The format that the file's schema names: `model` for `stagecraft/model/1`.
+/// The format that the file's schema names: `model` for `stagecraft/model/1`; `config` for a config.json, without one.
 std::string format_of(const FileText& source) {
   const YamlNode root = parse_yaml(source.text, source.path);
+  if (is_hf_config(root)) return "config";
   const YamlNode schema = root.at("schema");
   const std::string& text = schema.text();
   for (const char* format : {"model", "platform", "plan", "architecture", "device"}) {
@@ -109,6 +111,12 @@ Description describe_known(const DescribeOptions& options, const Settings& setti
   return describe_architecture(*find_architecture(options.file));
 }
 
+Description describe_config(const FileText& source, const Settings& settings) {
+  const HfConfig config = parse_hf_config(source.text, source.path);
+  for (const std::string& note : config.notes) settings.say("note: " + source.path + ": " + note);
+  return describe_architecture(config.network);
+}
+
 Description describe(const DescribeOptions& options, const Settings& settings) {
   const std::optional<std::string> path = find_described(options.file);
   if (!path) return describe_known(options, settings);
@@ -116,6 +124,10 @@ Description describe(const DescribeOptions& options, const Settings& settings) {
   source.text = read_text_file(source.path);
   const std::string format = format_of(source);
   if (format == "plan") return describe_plan_source(source, options, settings);
+  if (format == "config") {
+    refuse_plan_options(options, "is a configuration file");
+    return describe_config(source, settings);
+  }
   refuse_plan_options(options, "has the schema stagecraft/" + format + "/1");
   if (format != "architecture") tell_remarks(file_remarks(source.text, source.path), settings);
   if (format == "model") return describe_model(parse_model(source.text, source.path));
@@ -127,7 +139,8 @@ Description describe(const DescribeOptions& options, const Settings& settings) {
 VerbAction configure_describe(CLI::App& command) {
   auto options = std::make_shared<DescribeOptions>();
   add_required(command, "FILE", options->file,
-               "a file: model, platform, plan, architecture or device; or the name of a shipped model or platform, of "
+               "a file: model, platform, plan, architecture, device or config.json; or the name of a shipped model or "
+               "platform, of "
                "a device or a network");
   add_plan_input_options(command, options->inputs, "for a plan: ");
   return [options](const Settings& settings) {

@@ -10,7 +10,9 @@
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/device_file.hpp"
 #include "sim/io/file_remarks.hpp"
+#include "sim/io/hf_config.hpp"
 #include "sim/io/text_file.hpp"
+#include "sim/io/yaml_node.hpp"
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
 #include "sim/workload/computed_profiles.hpp"
@@ -30,7 +32,8 @@ namespace stagecraft {
 namespace {
 
 struct ModelOptions {
-  std::string architecture;
+  std::optional<std::string> architecture;
+  std::optional<std::string> config;
   std::string device;
   std::string microbatch_size;
   std::string granularity = "layer";
@@ -78,10 +81,19 @@ Architecture load_architecture_of(const std::string& name, std::int64_t tokens) 
       find_architecture(name) ? "it takes images: --image" : "an architecture file has its own key 'sequence'");
 }
 
+Architecture load_architecture_file(const std::string& path) {
+  const std::string text = read_text_file(path);
+  if (is_hf_config(parse_yaml(text, path))) {
+    throw InputError("expected an architecture file, found a configuration file", {path, 0, 0, ""},
+                     "--config takes it");
+  }
+  return parse_architecture(text, path);
+}
+
 /// A known name comes first, then a file.
 Architecture load_architecture(const std::string& name) {
   if (auto known = find_architecture(name)) return *std::move(known);
-  if (is_file(name)) return read_architecture_file(name);
+  if (is_file(name)) return load_architecture_file(name);
   throw InputError("no file and no known network is called " + quote(name), {},
                    suggest_name(name, names_of(known_architectures())));
 }
@@ -129,6 +141,29 @@ Architecture chosen_architecture(const std::string& name, const Recipe& recipe) 
   return recipe.sequence ? load_architecture_of(name, *recipe.sequence) : load_architecture(name);
 }
 
+void refuse_options_of_names(const ModelOptions& options) {
+  if (!options.config && !options.architecture) {
+    throw InputError("NAME is required, or --config", {},
+                     "a name from 'stagecraft list architectures', an architecture file, or --config FILE");
+  }
+  if (!options.config) return;
+  const auto refuse = [](bool given, const std::string& message, const std::string& option, const std::string& hint) {
+    if (given) throw InputError(message, {"", 0, 0, option}, hint);
+  };
+  refuse(options.architecture.has_value(), "a model has one network, and NAME gives another", "--config",
+         "leave NAME or --config out");
+  refuse(options.image.has_value(), "a configuration file has no images", "--image", "leave it out");
+  refuse(options.only_recipe, "only a network and a device known by name have a recipe", "--recipe",
+         "leave it out: the figures are written into the file");
+}
+
+/// The network of a configuration file; the user sees what was read otherwise than written.
+Architecture load_config(const std::string& path, const std::optional<std::int64_t>& tokens, const Settings& settings) {
+  HfConfig config = read_hf_config(path, tokens);
+  for (const std::string& note : config.notes) settings.say("note: " + path + ": " + note);
+  return std::move(config.network);
+}
+
 /// Increasing.
 std::vector<std::int64_t> sizes_of(const std::string& text) {
   std::vector<std::int64_t> sizes;
@@ -143,16 +178,19 @@ std::vector<std::int64_t> sizes_of(const std::string& text) {
 
 VerbAction configure_model(CLI::App& command) {
   auto options = std::make_shared<ModelOptions>();
-  add_required(command, "NAME", options->architecture,
-               "a name from 'stagecraft list architectures', or an architecture file");
+  add_option(command, "NAME", options->architecture,
+             "a name from 'stagecraft list architectures', or an architecture file; or --config");
   add_required(command, "--device", options->device, "a name from 'stagecraft list devices', or a device file");
   add_required(command, "--microbatch-size", options->microbatch_size,
                "samples in a microbatch, or several sizes B,B,…: a profile of each");
+  add_option(command, "--config", options->config,
+             "the config.json of a Hugging Face model, in place of NAME: a decoder of a known model_type");
   add_option(command, "--granularity", options->granularity,
              "what one layer of the model stands for: operator, layer, residual or block");
   add_option(command, "--image", options->image, "edge of the images in pixels, for an image network known by name");
-  add_option(command, "--sequence", options->sequence,
-             "tokens in a sample (of an encoder-decoder: that the encoder reads), for a network known by name");
+  add_option(
+      command, "--sequence", options->sequence,
+      "tokens in a sample (of an encoder-decoder: that the encoder reads), for a network known by name or --config");
   add_option(command, "--precision", options->precision,
              "fp32, tf32, bf16, fp16 or fp8: the mode to compute in; default: that of the device's description");
   add_flag(command, "--recipe", options->only_recipe,
@@ -163,15 +201,17 @@ VerbAction configure_model(CLI::App& command) {
     const std::vector<std::int64_t> sizes = sizes_of(options->microbatch_size);
     const std::string granularity =
         read_choice_option("--granularity", options->granularity, {"operator", "layer", "residual", "block"});
-    refuse_overwriting(options->output, OutputKind::ModelFile, {options->architecture, options->device});
-    const Recipe recipe{options->architecture, image_of(*options), granularity, options->precision,
-                        sequence_of(*options)};
+    refuse_options_of_names(*options);
+    const std::string name = options->config ? *options->config : *options->architecture;
+    refuse_overwriting(options->output, OutputKind::ModelFile, {name, options->device});
+    const Recipe recipe{name, image_of(*options), granularity, options->precision, sequence_of(*options)};
     refuse_both(*options);
-    const Architecture architecture = chosen_architecture(options->architecture, recipe);
+    const Architecture architecture =
+        options->config ? load_config(name, recipe.sequence, settings) : chosen_architecture(name, recipe);
     DeviceDescription device = load_device(options->device, settings);
     if (options->precision) device = in_precision(device, *options->precision);
     const auto made = [&](std::int64_t size) {
-      const auto known = computed_model(recipe, options->device, size);
+      const auto known = options->config ? std::nullopt : computed_model(recipe, options->device, size);
       return known ? *known : build_model(architecture, device, size, *granularity_of(granularity));
     };
     Model model = made(sizes.front());
@@ -194,7 +234,8 @@ const Verb model_verb{
     .name = "model",
     .summary = "compute a model file from a network and a description of a device",
     .configure = configure_model,
-    .examples = {"stagecraft model resnet50 --device A100-SXM4-80GB --microbatch-size 32 -o resnet50.yaml"},
+    .examples = {"stagecraft model resnet50 --device A100-SXM4-80GB --microbatch-size 32 -o resnet50.yaml",
+                 "stagecraft model --config config.json --device H100-SXM5-80GB --microbatch-size 1 -o model.yaml"},
 };
 
 }  // namespace stagecraft

@@ -123,7 +123,7 @@ void add_planning_options(CLI::App& command, PlanningOptions& options, Microbatc
   }
   add_option(command, "--memory", options.memory,
              "what a plan that does not fit may do: keep: nothing; recompute: make stashes again; swap: bring them to "
-             "the host; cheapest: whatever takes the least time. A plan that fits does nothing");
+             "the host; cheapest: whatever takes the least time. A plan that memory does not limit does nothing");
   add_option(
       command, "--training", options.training,
       "K=V,...: how much training keeps in memory; keys and defaults: gradient_copies (1), "

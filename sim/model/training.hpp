@@ -26,7 +26,7 @@ struct Training {
   std::optional<Bytes> gradient_bucket = std::nullopt;
   /// Decides which graph a plan is made for and run with (`with_stash`); nothing else reads it.
   StashConvention stash = StashConvention::Autograd;
-  std::optional<OptimizerRecipe> recipe = std::nullopt;  ///< for views: where the two kinds of copies come from one
+  std::optional<OptimizerRecipe> recipe = std::nullopt;  ///< where the copies come from one; `reduced_gradients` too
   friend bool operator==(const Training&, const Training&) = default;
 
   [[nodiscard]] Bytes bucket() const { return gradient_bucket.value_or(Bytes(0)); }

@@ -30,6 +30,7 @@ struct ExpertSize {
   std::int64_t shared_feed_forward = 0;  ///< inner size of the experts that every token visits, together; 0: none
   std::int64_t dense_layers = 0;         ///< first blocks that have an MLP of `DecoderSize::feed_forward` instead
   bool router_bias = false;              ///< one parameter for each expert, added before the choice
+  bool shared_gate = false;              ///< a product weighs what the shared experts made of a token (Qwen2-MoE)
   friend bool operator==(const ExpertSize&, const ExpertSize&) = default;
 };
 

@@ -64,6 +64,17 @@ OperatorId add_combine(DecoderDraft& decoder, OperatorId made) {
   return add_operator(decoder.draft, "combine", op);
 }
 
+/// What the shared experts made of a token times a weight of its own; the gradients need both.
+OperatorId add_shared_gate(DecoderDraft& decoder, OperatorId normal, OperatorId made) {
+  const OperatorId weight = add_linear(decoder.draft, "shared_gate", normal, decoder.rows(), 1, Bias::Without);
+  Operator op;
+  op.inputs = {made, weight};
+  op.output_values = decoder.rows().values();
+  op.input_values = op.output_values + decoder.size.sequence;
+  op.saves_input = true;
+  return add_operator(decoder.draft, "shared_scale", op);
+}
+
 }  // namespace
 
 OperatorId add_decoder_mlp(DecoderDraft& decoder, const std::string& prefix, OperatorId input, Rows inner,
@@ -85,7 +96,8 @@ std::vector<OperatorId> add_decoder_experts(DecoderDraft& decoder, OperatorId no
   const OperatorId made = add_decoder_mlp(decoder, "expert_", tokens, inner, experts.count);
   std::vector<OperatorId> terms = {add_combine(decoder, made)};
   if (experts.shared_feed_forward > 0) {
-    terms.push_back(add_decoder_mlp(decoder, "shared_", normal, {size.sequence, experts.shared_feed_forward}));
+    const OperatorId shared = add_decoder_mlp(decoder, "shared_", normal, {size.sequence, experts.shared_feed_forward});
+    terms.push_back(experts.shared_gate ? add_shared_gate(decoder, normal, shared) : shared);
   }
   return terms;
 }

@@ -3,6 +3,7 @@
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/device_file.hpp"
 #include "sim/io/events_file.hpp"
+#include "sim/io/hf_config.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/import_pipedream_plan.hpp"
 #include "sim/io/json.hpp"
@@ -104,6 +105,16 @@ void take_architecture(std::string_view input) {
     if (takes([&] { model = build_model(architecture, *find_device("V100-SXM2-16GB"), 2, granularity); })) {
       fuzz::follow(model);
     }
+  }
+}
+
+void take_config(std::string_view input) {
+  HfConfig config;
+  if (!takes([&] { config = parse_hf_config(input, "input.json"); })) return;
+  if (has_many_operators(config.network)) return;
+  Model model;
+  if (takes([&] { model = build_model(config.network, *find_device("V100-SXM2-16GB"), 2, Granularity::Block); })) {
+    fuzz::follow(model);
   }
 }
 

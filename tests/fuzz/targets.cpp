@@ -27,6 +27,8 @@ const std::vector<Source>& sources() {
   static const std::vector<Source> kSources = {
       {"architecture", "tests/vectors/good", "architecture_"},
       {"architecture", "tests/vectors/bad", "architecture_"},
+      {"config", "tests/vectors/good", "config_"},
+      {"config", "tests/vectors/bad", "config_"},
       {"device", "tests/vectors/good", "device_"},
       {"device", "tests/vectors/bad", "device_"},
       {"document", "tests/vectors/good", ""},
@@ -104,6 +106,7 @@ void add_quoted_words(std::string_view text, std::set<std::string>& words) {
 const std::vector<Target>& targets() {
   static const std::vector<Target> kTargets = {
       {"architecture", take_architecture},
+      {"config", take_config},
       {"device", take_device},
       {"document", take_document},
       {"events", take_events},

@@ -6,6 +6,7 @@
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/device_file.hpp"
 #include "sim/io/events_file.hpp"
+#include "sim/io/hf_config.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/import_pipedream_plan.hpp"
 #include "sim/io/import_vpipe.hpp"
@@ -100,6 +101,8 @@ void read_as_named(const fs::path& path) {
     read_plan(path.string());
   } else if (format == "architecture") {
     static_cast<void>(read_architecture_file(path.string()));
+  } else if (format == "config") {
+    static_cast<void>(read_hf_config(path.string()));
   } else if (format == "device") {
     static_cast<void>(parse_device(read_text_file(path.string()), path.string()));
   } else if (format == "events") {

@@ -329,6 +329,25 @@ TEST_CASE("decoder: sizes that do not fit together are refused") {
                        "the size 'hidden' of a decoder: expected a whole number from 1 to 131072", InputError);
 }
 
+// By hand: 64 weights for each of two blocks; 16 tokens of 64 multiply-adds each.
+TEST_CASE("decoder: a gate of the shared experts weighs what they add to the stream") {
+  DecoderSize size = small_mixtral();
+  size.experts.shared_feed_forward = 48;
+  const Architecture plain = decoder("d", size);
+  size.experts.shared_gate = true;
+  const Architecture gated = decoder("d", size);
+  CHECK(parameter_count(gated) == parameter_count(plain) + 2 * 64);
+  CHECK(forward_flops(gated).value() == forward_flops(plain).value() + 2.0 * 2 * 16 * 64);
+  const auto named = [&](const std::string& name) {
+    return std::ranges::find(gated.operators, name, &Operator::name) - gated.operators.begin();
+  };
+  const Operator& scaled = gated.operators[OperatorId(static_cast<std::size_t>(named("block1.experts.shared_scale")))];
+  CHECK(scaled.inputs.size() == 2);
+  CHECK(scaled.saves_input);
+  const Operator& sum = gated.operators[OperatorId(static_cast<std::size_t>(named("block1.experts.residual")))];
+  CHECK(sum.inputs.at(1).value() == static_cast<std::size_t>(named("block1.experts.shared_scale")));
+}
+
 // The largest sizes at once: no count of an operator exceeds 2^60.
 TEST_CASE("decoder: the largest sizes are countable") {
   DecoderSize size = largest_decoder();

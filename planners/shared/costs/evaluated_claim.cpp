@@ -45,12 +45,17 @@ std::int64_t group_of(const Plan& plan) {
 
 }  // namespace
 
-Figures evaluated_claim(const PlanRequest& request, const Plan& plan) {
+std::int64_t evaluated_microbatches(const Plan& plan) {
   const std::int64_t group = group_of(plan);
   const std::int64_t affordable = kEvaluatedWork / (std::ssize(plan.stages) * group);
-  const std::int64_t part = std::max(kLeastGroups, affordable) * group;
+  return std::min(plan.microbatches, std::max(kLeastGroups, affordable) * group);
+}
+
+Figures evaluated_claim(const PlanRequest& request, const Plan& plan) {
+  const std::int64_t group = group_of(plan);
+  const std::int64_t part = evaluated_microbatches(plan);
   Figures figures;
-  if (plan.microbatches <= part) {
+  if (plan.microbatches == part) {
     figures.iteration_time = evaluated_time(request, plan, plan.microbatches);
     return figures;
   }

@@ -2,6 +2,8 @@
 
 #include "planners/planner.hpp"
 
+#include <cstdint>
+
 namespace stagecraft {
 
 /// The claim for a synchronous plan for which no formula holds: its schedule puts several stages on each device
@@ -12,6 +14,9 @@ namespace stagecraft {
 /// **Requires** a plan that breaks no rule. **Throws** InputError if the schedule refuses it.
 /// **Cost** of one or two evaluations.
 [[nodiscard]] Figures evaluated_claim(const PlanRequest& request, const Plan& plan);
+
+/// The microbatches of the plan that `evaluated_claim` evaluates at most.
+[[nodiscard]] std::int64_t evaluated_microbatches(const Plan& plan);
 
 /// Whether the plan's claim is `evaluated_claim`.
 [[nodiscard]] bool is_claim_evaluated(const Plan& plan);

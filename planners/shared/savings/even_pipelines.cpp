@@ -173,7 +173,8 @@ class EvenPipelines {
   /// Other cuts that tie with the first one of a shape, which does not fit. If no actions make it fit, they may have
   /// actions, and one that ties where all is recomputed is added.
   void append_ties(const EvenCut& cut, EvenCut::Kind kind) {
-    if (cut.kind != EvenCut::Kind::First || request_.only_shape) return;
+    if (cut.kind != EvenCut::Kind::First) return;
+    if (request_.only_shape && kind == EvenCut::Kind::TiedAsItIs) return;
     const Plan& plan = cut.planned.plan;
     for (const EqualCut wish : {EqualCut::Fastest, EqualCut::Smallest}) {
       append_tied(equal(plan, wish, request_.graph), kind);

@@ -8,6 +8,7 @@
 #include "sim/model/check_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace stagecraft {
@@ -22,12 +23,28 @@ bool has_unequal_devices(const Platform& platform) {
   return false;
 }
 
+/// How much longer a run takes at least because flows share links, which an evaluation leaves out: as often as the
+/// busiest link carries in the evaluated time what it can carry in it.
+double stretch_of(const Report& report) {
+  double stretch = 1.0;
+  for (const LinkReport& link : report.links) stretch = std::max(stretch, link.utilisation);
+  return stretch;
+}
+
 /// Of an iteration, or of a microbatch in the long run; without end if devices that have to talk are not connected.
 Seconds evaluated_time(const PlanRequest& request, const Plan& plan) {
   if (!check_plan(request.graph, request.platform, plan).empty()) return kNever;
-  if (!is_asynchronous(plan.schedule)) return *evaluated_claim(request, plan).iteration_time;
-  const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
-  return *evaluate_until_converged(request.graph, request.platform, program).period;
+  if (is_asynchronous(plan.schedule)) {
+    const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
+    const Report report = evaluate_until_converged(request.graph, request.platform, program);
+    return *report.period * stretch_of(report);
+  }
+  Plan part = plan;
+  part.microbatches = evaluated_microbatches(plan);
+  const Report report = evaluate_plan(request.graph, request.platform, part);
+  const bool is_whole = part.microbatches == plan.microbatches;
+  const Seconds time = is_whole ? report.iterations.back() : *evaluated_claim(request, plan).iteration_time;
+  return time * stretch_of(report);
 }
 
 /// With the shares that replicas and pipelines will get.

@@ -9,8 +9,9 @@ namespace stagecraft {
 
 /// Of the plans of one planner that are added the fastest; of equally fast ones the first.
 ///
-/// Plans are compared by the evaluated time of an iteration (`evaluated_claim`), or without flushes by the evaluated
-/// period. Where devices are not alike, they are evaluated with the shares that replicas and pipelines will get.
+/// Plans are compared by the evaluated time of an iteration, or without flushes by the evaluated period. It is longer
+/// where flows would have to share a link that carries more than it can in that time. Where devices are not alike,
+/// plans are evaluated with the shares that replicas and pipelines will get.
 class FastestPlan {
  public:
   /// Both must outlive it.
