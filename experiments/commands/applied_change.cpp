@@ -22,6 +22,7 @@ constexpr const char* kApply = "--apply";
 Plan made_for(const Inputs& inputs, Plan plan) {
   plan.model = inputs.model.profiles.front().name;
   plan.model_hash = inputs.model_hash;
+  plan.computed = inputs.computed;
   plan.platform = inputs.platform.spec.name;
   plan.platform_hash = inputs.platform_hash;
   return plan;

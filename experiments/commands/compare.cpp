@@ -35,6 +35,7 @@ namespace {
 
 struct CompareOptions {
   std::vector<std::string> models;
+  ComputedOptions computed;
   PlatformOptions platform;
   std::optional<std::string> planners;
   PlanningOptions planning;
@@ -186,13 +187,25 @@ class RowsAsTheyCome {
 /// The models on the platform, without rows.
 std::vector<Comparison> load_comparisons(const CompareOptions& options, const CompareChoices& choices) {
   std::vector<Comparison> comparisons;
+  const ModelChoice choice = read_computed_options(options.computed);
   for (const std::string& model : options.models) {
     Comparison& comparison = comparisons.emplace_back();
     comparison.inputs = load_inputs(model, options.platform.platform, read_speed_options(options.platform.speeds),
-                                    choices.set.overrides);
+                                    choices.set.overrides, choice);
     comparison.planners = choices.planners.size();
   }
   return comparisons;
+}
+
+/// The remarks on the models and the platform, each once.
+std::vector<std::string> remarks_on(const std::vector<Comparison>& comparisons) {
+  std::vector<std::string> remarks;
+  for (const Comparison& comparison : comparisons) {
+    for (const std::string& remark : comparison.inputs.remarks) {
+      if (std::ranges::find(remarks, remark) == remarks.end()) remarks.push_back(remark);
+    }
+  }
+  return remarks;
 }
 
 void compare_all(Comparison& comparison, RowsAsTheyCome& rows, const CompareOptions& options,
@@ -229,7 +242,7 @@ std::size_t count_rows(const std::vector<Comparison>& comparisons, const std::st
 Answer answer_compare(const CompareOptions& options, const Settings& settings) {
   const CompareChoices choices = read_choices(options);
   std::vector<Comparison> comparisons = load_comparisons(options, choices);
-  tell_remarks(comparisons.front().inputs.remarks, settings);
+  tell_remarks(remarks_on(comparisons), settings);
   RowsAsTheyCome rows(comparisons, options, choices, settings);
   for (Comparison& comparison : comparisons) compare_all(comparison, rows, options, choices, settings);
   if (count_rows(comparisons, "refused") == comparisons.size() * choices.planners.size()) {
@@ -244,7 +257,8 @@ Answer answer_compare(const CompareOptions& options, const Settings& settings) {
 VerbAction configure_compare(CLI::App& command) {
   auto options = std::make_shared<CompareOptions>();
   add_required_repeated(command, "--model", options->models,
-                        "a model: a file, or the name of a shipped one; may be repeated");
+                        "a model: a file, or the name of a shipped one or of a network; may be repeated");
+  add_computed_options(command, options->computed);
   add_platform_options(command, options->platform);
   add_option(command, "--planners", options->planners,
              "A,B,...: planners to compare; exec:PATH for a program of your own; default: all but exhaustive");

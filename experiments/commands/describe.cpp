@@ -107,7 +107,7 @@ Description describe_known(const DescribeOptions& options, const Settings& setti
   const std::optional<DeviceDescription> device = find_device(options.file);
   refuse_plan_options(options, device ? "is a device" : "is a network");
   if (device) return describe_device(*device);
-  settings.say("note: " + suggest_network(options.file));
+  settings.say("note: plan, compare and max-batch compute it for the devices of a platform: --model " + options.file);
   return describe_architecture(*find_architecture(options.file));
 }
 

@@ -8,8 +8,9 @@
 namespace stagecraft {
 
 void add_plan_input_options(CLI::App& command, PlanInputOptions& options, const std::string& when) {
-  add_option(command, "--model", options.given.model,
-             when + "its model: a file, or the name of a shipped one; default: the one that the plan names");
+  add_option(
+      command, "--model", options.given.model,
+      when + "its model: a file, or the name of a shipped one or of a network; default: the one that the plan names");
   add_option(command, "--platform", options.given.platform,
              when + "its platform: a file, or the name of a shipped one; default: the one that the plan names");
   add_speed_option(command, options.speeds, when);
@@ -18,7 +19,10 @@ void add_plan_input_options(CLI::App& command, PlanInputOptions& options, const 
 
 InputOptions find_inputs(const PlanInputOptions& options, const FileText& plan) {
   FoundInputs found = find_plan_inputs(options.given, plan);
-  return {std::move(found.model), {std::move(found.platform), options.speeds}, options.set};
+  return {.model = std::move(found.model),
+          .platform = {std::move(found.platform), options.speeds},
+          .set = options.set,
+          .of_plan = std::move(found.choice)};
 }
 
 PlanFiles read_plan_files(const std::string& plan, const PlanInputOptions& options) {

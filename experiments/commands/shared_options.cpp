@@ -8,6 +8,8 @@
 #include "sim/base/text.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/file_remarks.hpp"
+#include "sim/model/precision.hpp"
+#include "sim/workload/transformer.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -26,8 +28,32 @@ void add_speed_option(CLI::App& command, std::vector<std::string>& speeds, const
                    "repeated");
 }
 
+void add_computed_options(CLI::App& command, ComputedOptions& options) {
+  const std::string of = "of a network, or of a computed model file without figures: ";
+  add_option(command, "--precision", options.precision,
+             of + "fp32, tf32, bf16, fp16 or fp8; default: bf16 or else fp16 where devices have it; the file's");
+  add_option(command, "--sequence", options.sequence, of + "tokens in a sample; default: the network's; the file's");
+  add_option(command, "--granularity", options.granularity,
+             of + "what one layer stands for: operator, layer, residual or block; default: layer; the file's");
+}
+
+ModelChoice read_computed_options(const ComputedOptions& options) {
+  ModelChoice choice;
+  if (options.precision) {
+    choice.computed.precision =
+        read_choice_option("--precision", *options.precision, {kPrecisions.begin(), kPrecisions.end()});
+  }
+  choice.computed.sequence = read_count_option("--sequence", options.sequence, 1, largest_transformer().sequence);
+  if (options.granularity) {
+    choice.computed.granularity =
+        read_choice_option("--granularity", *options.granularity, {"operator", "layer", "residual", "block"});
+  }
+  return choice;
+}
+
 void add_input_options(CLI::App& command, InputOptions& options) {
-  add_required(command, "--model", options.model, "the model: a file, or the name of a shipped one");
+  add_required(command, "--model", options.model, "the model: a file, or the name of a shipped one or of a network");
+  add_computed_options(command, options.computed);
   add_platform_options(command, options.platform);
 }
 
@@ -36,8 +62,9 @@ Inputs load_inputs(const InputOptions& options, const Settings& settings) {
 }
 
 Inputs load_inputs(const InputOptions& options, const Overrides& overrides, const Settings& settings) {
-  Inputs inputs =
-      load_inputs(options.model, options.platform.platform, read_speed_options(options.platform.speeds), overrides);
+  const ModelChoice choice = options.of_plan ? *options.of_plan : read_computed_options(options.computed);
+  Inputs inputs = load_inputs(options.model, options.platform.platform, read_speed_options(options.platform.speeds),
+                              overrides, choice);
   tell_remarks(inputs.remarks, settings);
   return inputs;
 }

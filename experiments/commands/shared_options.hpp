@@ -28,10 +28,21 @@ void add_platform_options(CLI::App& command, PlatformOptions& options);
 /// `when` begins the help, such as `for a plan: `.
 void add_speed_option(CLI::App& command, std::vector<std::string>& speeds, const std::string& when = {});
 
+/// How the figures of a model that is computed are to be computed.
+struct ComputedOptions {
+  std::optional<std::string> precision;
+  std::optional<std::string> sequence;
+  std::optional<std::string> granularity;
+};
+void add_computed_options(CLI::App& command, ComputedOptions& options);
+[[nodiscard]] ModelChoice read_computed_options(const ComputedOptions& options);
+
 struct InputOptions {
   std::string model;
   PlatformOptions platform;
   std::vector<std::string> set = {};
+  ComputedOptions computed = {};
+  std::optional<ModelChoice> of_plan = {};  ///< in place of `computed`
 };
 void add_input_options(CLI::App& command, InputOptions& options);
 /// Loads the files, with the values that `--set` replaces, and shows the user the remarks on them.

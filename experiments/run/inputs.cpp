@@ -2,6 +2,7 @@
 
 #include "experiments/run/build_facts.hpp"
 #include "experiments/run/limits.hpp"
+#include "experiments/run/named_model.hpp"
 #include "sim/base/activity.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
@@ -181,19 +182,24 @@ void set_speeds(const ProfileSource& source, const std::string& unit, std::int64
 
 }  // namespace
 
-std::string find_input(const std::string& name, InputKind kind, const std::string& base) {
-  const auto [word, folder] = shipped_as(kind);
+std::optional<std::string> existing_input(const std::string& name, InputKind kind, const std::string& base) {
   std::string path = (fs::path(base) / name).string();
-  const std::vector<ShippedFile> shipped = shipped_files(folder);
+  const std::vector<ShippedFile> shipped = shipped_files(shipped_as(kind).folder);
   const auto found = std::ranges::find(shipped, name, &ShippedFile::name);
   if (kind == InputKind::Study && found != shipped.end()) return found->path;
   std::error_code ignored;
-  const bool is_there = fs::exists(path, ignored);
-  if (is_there && !fs::is_directory(path, ignored)) return path;
-  if (found != shipped.end()) return found->path;
-  if (is_there) throw InputError("expected a file, found a directory", {path, 0, 0, ""});
+  if (fs::exists(path, ignored) && !fs::is_directory(path, ignored)) return path;
+  return found != shipped.end() ? std::optional(found->path) : std::nullopt;
+}
+
+std::string find_input(const std::string& name, InputKind kind, const std::string& base) {
+  if (auto found = existing_input(name, kind, base)) return *std::move(found);
+  const auto [word, folder] = shipped_as(kind);
+  const std::string path = (fs::path(base) / name).string();
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) throw InputError("expected a file, found a directory", {path, 0, 0, ""});
   std::vector<std::string> names;
-  for (const ShippedFile& file : shipped) names.push_back(file.name);
+  for (const ShippedFile& file : shipped_files(folder)) names.push_back(file.name);
   const std::string hint = suggest_input(name, path, kind, names);
   if (looks_like_path(name)) throw InputError("no such file", {path, 0, 0, ""}, hint);
   throw InputError(std::string("no file and no shipped ") + word + " is called " + quote(name), {}, hint);
@@ -229,17 +235,25 @@ std::vector<ShippedFile> shipped_files(const std::string& folder) {
 }
 
 Inputs load_inputs(const std::string& model, const std::string& platform, const std::map<std::string, double>& speeds,
-                   const Overrides& overrides) {
+                   const Overrides& overrides, const ModelChoice& choice) {
   const Activity activity("reading the model and the platform");
-  const FileText model_file = read_input(model, InputKind::Model);
+  const ModelSource source = find_model(model, choice);
   const FileText platform_file = read_input(platform, InputKind::Platform);
   Inputs inputs;
-  inputs.model = parse_with(model_file, overrides.model, "--set model.", inputs.model_hash, parse_model);
+  NamedModel named;
+  const auto load = [&](const PlatformSpec* spec) {
+    named = load_model(source, choice, {overrides.model, "--set model."}, spec);
+  };
+  if (!source.needs_platform) load(nullptr);
   PlatformSpec spec =
       parse_with(platform_file, overrides.platform, "--set platform.", inputs.platform_hash, parse_platform);
+  if (source.needs_platform) load(&spec);
+  inputs.model = std::move(named.model);
+  inputs.model_hash = std::move(named.hash);
+  inputs.computed = std::move(named.computed);
   inputs.remarks = remarks_on(platform_file, overrides.platform);
-  const std::vector<std::string> of_model = remarks_on(model_file, overrides.model);
-  inputs.remarks.insert(inputs.remarks.end(), of_model.begin(), of_model.end());
+  if (!source.needs_platform) named.remarks = remarks_on(source.file, overrides.model);
+  inputs.remarks.insert(inputs.remarks.end(), named.remarks.begin(), named.remarks.end());
   check_speeds(speeds, spec, inputs.model);
   spec.speeds = speeds;
   inputs.platform = build_platform(std::move(spec));

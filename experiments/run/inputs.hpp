@@ -1,6 +1,7 @@
 #pragma once
 
 #include "experiments/run/overrides.hpp"
+#include "sim/model/computed_choice.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/training.hpp"
@@ -30,22 +31,32 @@ struct ShippedFile {
 /// A hint for an unknown `name`: the shipped names, or to set STAGECRAFT_DATA if there are no shipped files.
 [[nodiscard]] std::string suggest_shipped(const std::string& name, const std::vector<std::string>& known);
 
+/// What the user, or a plan, chooses of a model whose figures are computed.
+struct ModelChoice {
+  ComputedChoice computed = {};  ///< with an architecture only in a plan; that network is then the model
+  std::string prefix = "--";     ///< of the names of options or keys, for errors
+  bool is_of_plan = false;       ///< a model with fixed figures in its place leaves the choice aside
+};
+
 /// A model and a platform, with the hashes of their files.
 struct Inputs {
   Model model;
   Platform platform;
   std::string model_hash;  ///< SHA-256 of the files, or of their content with values replaced
   std::string platform_hash;
-  std::vector<std::string> remarks = {};  ///< on the platform file (`file_remarks`)
+  std::vector<std::string> remarks = {};  ///< on the files (`file_remarks`), and how a network is computed
+  ComputedChoice computed = {};           ///< what a plan has to say of the model so that it is found again
 };
 
-/// Each name is a path, or else the name of a shipped file. `speeds` are relative speeds of device kinds that the user
+/// Each name is a path, or else the name of a shipped file; a model's may also be that of a network (`load_model`), for
+/// which `choice` is. `speeds` are relative speeds of device kinds that the user
 /// gives; they replace the platform's. `overrides` replace values of the files.
 /// **Throws** InputError for a name that is neither (with the nearest shipped name), for an error in a file, for a
 /// value of `--set` that the file's format refuses, and for a speed of a kind that neither the platform nor the model
 /// has.
 [[nodiscard]] Inputs load_inputs(const std::string& model, const std::string& platform,
-                                 const std::map<std::string, double>& speeds, const Overrides& overrides = {});
+                                 const std::map<std::string, double>& speeds, const Overrides& overrides = {},
+                                 const ModelChoice& choice = {});
 
 /// Chooses the model's profile for a platform: that of the first device whose kind the model knows, so that the answer
 /// does not depend on which kind the file names first. Planners then see the platform's other kinds that the model
@@ -58,6 +69,10 @@ enum class InputKind { Model, Platform, Study };
 /// shipped name comes first, because the source tree has both a program `./quickstart` and a study of that name.
 /// **Throws** InputError for a name that is neither, with the nearest shipped name.
 [[nodiscard]] std::string find_input(const std::string& name, InputKind kind, const std::string& base = {});
+
+/// The same path; none for a name that is neither.
+[[nodiscard]] std::optional<std::string> existing_input(const std::string& name, InputKind kind,
+                                                        const std::string& base = {});
 
 /// Loads a model or a platform alone.
 [[nodiscard]] Model load_model(const std::string& name);

@@ -1,5 +1,6 @@
 #include "experiments/run/plan_input.hpp"
 
+#include "experiments/run/named_model.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/sha256.hpp"
@@ -21,7 +22,11 @@ struct NamedInput {
   InputKind kind = InputKind::Model;
   std::string name;
   std::string hash;
+  ComputedChoice choice = {};  ///< as the plan has it; with a device and no network, for an architecture file
   [[nodiscard]] std::string word() const { return kind == InputKind::Model ? "model" : "platform"; }
+  [[nodiscard]] std::string schema() const {
+    return "stagecraft/" + (choice.device.empty() ? word() : "architecture") + "/";
+  }
 };
 
 std::vector<ShippedFile> shipped_like(const NamedInput& input) {
@@ -40,9 +45,14 @@ std::vector<std::string> places_of(const NamedInput& input, const std::string& p
   return places;
 }
 
-bool has_hash(const std::string& file, const std::string& hash) {
+/// Whether a file has the hash of the input, as it is or with what the plan chooses.
+bool has_hash(const NamedInput& input, const FileText& file) {
+  return sha256(file.text) == input.hash || chosen_hash(file, input.choice) == input.hash;
+}
+
+bool has_hash(const NamedInput& input, const std::string& path) {
   try {
-    return sha256(read_bytes_file(file)) == hash;
+    return has_hash(input, FileText{path, read_bytes_file(path)});
   } catch (const InputError&) {
     return false;  // nothing can be read there
   }
@@ -67,19 +77,19 @@ std::optional<std::string> file_of_hash(const NamedInput& input, const std::stri
   std::vector<std::string> files = files_in(folder);
   if (!folder.empty()) std::ranges::move(files_in({}), std::back_inserter(files));
   for (const ShippedFile& file : shipped_like(input)) files.push_back(file.path);
-  const auto found = std::ranges::find_if(files, [&](const std::string& file) { return has_hash(file, input.hash); });
+  const auto found = std::ranges::find_if(files, [&](const std::string& file) { return has_hash(input, file); });
   return found != files.end() ? std::optional(*found) : std::nullopt;
 }
 
 /// The file with the hash of the input, or else the first of the places with a file of its kind.
 std::optional<std::string> best_file(const NamedInput& input, const std::string& plan) {
-  const std::string schema = "stagecraft/" + input.word() + "/";
+  const std::string schema = input.schema();
   std::optional<std::string> first;
   for (const std::string& place : places_of(input, plan)) {
     std::error_code problem;  // then it is no file
     if (!fs::is_regular_file(place, problem)) continue;
     const std::string text = read_text_file(place);
-    if (!input.hash.empty() && sha256(text) == input.hash) return place;
+    if (!input.hash.empty() && has_hash(input, FileText{place, text})) return place;
     if (!first && text.find(schema) != std::string::npos) first = place;
     if (first && input.hash.empty()) return first;
   }
@@ -117,12 +127,38 @@ std::string mismatch(const std::string& kind, const std::string& planned_hash, c
   return {};
 }
 
+/// The path of a model that the user names, or the name of a network.
+std::string given_model(const std::string& name) {
+  if (auto path = existing_input(name, InputKind::Model)) return *std::move(path);
+  return find_model(name, {}).file.path;
+}
+
+/// What the plan says of its model, for the model that the user gives, if any.
+ModelChoice choice_of(const GivenInputs& given, const PlanHeader& header) {
+  ModelChoice choice{.computed = header.computed, .prefix = "computed.", .is_of_plan = true};
+  if (!given.model) return choice;
+  const bool is_other = !choice.computed.architecture.empty() && *given.model != choice.computed.architecture;
+  if (is_other) choice.computed = {};
+  choice.computed.architecture.clear();
+  choice.computed.device.clear();
+  return choice;
+}
+
 }  // namespace
 
 FoundInputs find_plan_inputs(const GivenInputs& given, const FileText& plan) {
   const PlanHeader header = parse_plan_header(plan.text, plan.path);
-  return {find_plan_input(given.model, {InputKind::Model, header.model, header.model_hash}, plan.path),
-          find_plan_input(given.platform, {InputKind::Platform, header.platform, header.platform_hash}, plan.path)};
+  const ComputedChoice& computed = header.computed;
+  const NamedInput model{InputKind::Model, header.model, header.model_hash, computed};
+  FoundInputs found{.model = {}, .platform = {}, .choice = choice_of(given, header)};
+  if (!found.choice.computed.architecture.empty()) {
+    found.model = computed.architecture;
+  } else {
+    found.model = given.model ? given_model(*given.model) : find_plan_input({}, model, plan.path);
+  }
+  found.platform =
+      find_plan_input(given.platform, {InputKind::Platform, header.platform, header.platform_hash, {}}, plan.path);
+  return found;
 }
 
 PlanInput parse_plan_input(const FileText& file, const Inputs& inputs,

@@ -18,15 +18,17 @@ struct GivenInputs {
 
 /// The paths of a model and of a platform.
 struct FoundInputs {
-  std::string model;
+  std::string model;  ///< or the name of a network
   std::string platform;
+  ModelChoice choice = {};  ///< what the plan says of the model's figures
 };
 
 /// The files that a plan is to be judged with: those that the user gives, each a path or the name of a shipped one, or
 /// else those that the plan names. NAME in a plan is a path, a shipped file, NAME.yaml in the folder of the plan, or
 /// NAME.yaml in the current folder. If the plan gives a hash, the first of them that has it is taken, or else any file
 /// that has it: of the YAML and JSON files beside the plan, of those in the current folder, then of the shipped ones.
-/// Without such a file, or without a hash, it is the first of them that has the schema.
+/// Without such a file, or without a hash, it is the first of them that has the schema. Hashes are compared with what
+/// the plan chooses (`computed`), too. A network known by name, which the plan or the user may name, is no file.
 /// **Cost** if no file of the name has the hash, that of reading all these files.
 /// **Throws** InputError if there is no such file, or if neither the user nor the plan gives a name; it says which
 /// option names the file.

@@ -146,6 +146,7 @@ Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const Pla
   Plan& plan = planned->plan;
   plan.model_hash = inputs.model_hash;
   plan.platform_hash = inputs.platform_hash;
+  plan.computed = inputs.computed;
   planning.program = complete(planning.graph, inputs.platform, plan, choices);
   require_sound(planning.graph, inputs.platform, *planning.program);
   plan = planning.program->kept->plan;

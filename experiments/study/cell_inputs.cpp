@@ -1,5 +1,6 @@
 #include "experiments/study/cell_inputs.hpp"
 
+#include "experiments/run/named_model.hpp"
 #include "experiments/run/overrides.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/json.hpp"
@@ -19,6 +20,13 @@ auto load(const StudyFile& file, const Keys& values, std::string& hash, const Pa
   return parse_with({file.name, read_text_file(file.path)}, values, file.kind + ".", hash, parse);
 }
 
+bool is_network(const StudyFile& file) { return file.kind == "model" && file.path.empty(); }
+
+PlatformSpec load_platform_spec(const Manifest& manifest, const CellSpec& cell) {
+  std::string hash;
+  return load(find_file(manifest, "platform", cell.platform), cell.platform_values, hash, parse_platform);
+}
+
 std::string input_key(const std::string& file, const Keys& overrides) {
   return to_json(Detail::Record{{"file", file}, {"with", overrides}}, -1);
 }
@@ -26,16 +34,21 @@ std::string input_key(const std::string& file, const Keys& overrides) {
 }  // namespace
 
 HashedInput<Model> load_model(const Manifest& manifest, const CellSpec& cell) {
+  const StudyFile& file = find_file(manifest, "model", cell.model);
   HashedInput<Model> model;
-  model.input = load(find_file(manifest, "model", cell.model), cell.model_values, model.hash, parse_model);
+  if (is_network(file)) {
+    const ModelSource source{{file.name, {}}, true, true};
+    const PlatformSpec platform = load_platform_spec(manifest, cell);
+    NamedModel named = load_model(source, {}, {cell.model_values, "model."}, &platform);
+    return {std::move(named.model), std::move(named.hash)};
+  }
+  model.input = load(file, cell.model_values, model.hash, parse_model);
   return model;
 }
 
 void check_values(const Manifest& manifest, const CellSpec& cell) {
   std::string hash;
-  if (!cell.model_values.empty()) {
-    static_cast<void>(load(find_file(manifest, "model", cell.model), cell.model_values, hash, parse_model));
-  }
+  if (!cell.model_values.empty()) static_cast<void>(load_model(manifest, cell));
   if (cell.platform_values.empty()) return;
   static_cast<void>(load(find_file(manifest, "platform", cell.platform), cell.platform_values, hash, parse_platform));
 }
@@ -59,11 +72,15 @@ Inputs load_inputs(const Manifest& manifest, const CellSpec& cell) {
   return joined(std::move(model), std::move(platform));
 }
 
-std::string model_key(const CellSpec& cell) { return input_key(cell.model, cell.model_values); }
+std::string model_key(const Manifest& manifest, const CellSpec& cell) {
+  std::string key = input_key(cell.model, cell.model_values);
+  return is_network(find_file(manifest, "model", cell.model)) ? key + platform_key(cell) : key;
+}
 std::string platform_key(const CellSpec& cell) { return input_key(cell.platform, cell.platform_values); }
 
 void check_files(const Manifest& manifest) {
   for (const StudyFile& file : manifest.files) {
+    if (is_network(file)) continue;
     const std::string now = file.kind == "events" ? hash_of(file.kind, file.path) : sha256(read_bytes_file(file.path));
     if (now == file.sha256) continue;
     throw InputError("has changed since the study began", {file.path, 0, 0, ""},

@@ -16,7 +16,9 @@
 #include "sim/base/text.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/noise.hpp"
+#include "sim/model/precision.hpp"
 #include "sim/schedule/schedule_family.hpp"
+#include "sim/workload/transformer.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -48,8 +50,11 @@ bool is_path_key(std::string_view name) {
   return dot != std::string_view::npos && dot + 1 < name.size() && !is_option_key(name);
 }
 
-const char* const kLargestSize = "max";                 // of `microbatch_size`
-const char* const kNodeCount = "platform.nodes.count";  // the key `nodes` is short for this one
+const char* const kLargestSize = "max";  // of `microbatch_size`
+// The keys `nodes`, `precision` and `sequence` are short for these.
+const char* const kNodeCount = "platform.nodes.count";
+const char* const kPrecision = "model.computed.precision";
+const char* const kSequence = "model.computed.sequence";
 
 template <class T>
 const T& as(const Detail& value) {
@@ -289,6 +294,8 @@ const std::vector<CellKey>& plain_keys() {
           [](const Detail& value, CellSpec& spec) { spec.planning.memory = read_memory_option("memory", word(value)); },
           word_key, memory_policies()),
       {"nodes", count_key(kNodeCount, 1, run_limits::kMostMicrobatches)},
+      {"precision", word_key(kPrecision, {kPrecisions.begin(), kPrecisions.end()})},
+      {"sequence", count_key(kSequence, 1, largest_transformer().sequence)},
       key(
           "engine",
           [](const Detail& value, CellSpec& spec) {
@@ -313,15 +320,6 @@ const std::vector<CellKey>& plain_keys() {
       {"vary", read_vary},
   };
   return kKeys;
-}
-
-/// A value as text, as one would write it on the command line.
-std::string option_text(const Detail& value) {
-  if (const auto* text = std::get_if<std::string>(&value.value)) return *text;
-  if (const auto* flag = std::get_if<bool>(&value.value)) return *flag ? "true" : "false";
-  if (const auto* number = std::get_if<std::int64_t>(&value.value)) return std::to_string(*number);
-  if (const auto* number = std::get_if<double>(&value.value)) return format_number(*number);
-  return {};
 }
 
 }  // namespace
@@ -349,6 +347,8 @@ void read_cell_key(const std::string& name, const YamlNode& node, Keys& into) {
 std::string read_cell_key_name(const YamlNode& node) {
   std::string name = read_name(node);
   if (name == "nodes") return kNodeCount;
+  if (name == "precision") return kPrecision;
+  if (name == "sequence") return kSequence;
   std::vector<std::string> known;
   for (const CellKey& plain : plain_keys()) {
     if (plain.name != "label" && plain.name != "training" && plain.name != "vary") known.push_back(plain.name);

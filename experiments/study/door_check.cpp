@@ -44,7 +44,8 @@ auto load_once(UnreadableInputs& unreadable, const std::string& key, const Load&
 std::optional<InputError> problem_of(const Manifest& manifest, const StudyCell& cell, UnreadableInputs& unreadable) {
   try {
     const CellSpec spec = read_cell(cell.cell);
-    HashedInput<Model> model = load_once(unreadable, model_key(spec), [&] { return load_model(manifest, spec); });
+    HashedInput<Model> model =
+        load_once(unreadable, model_key(manifest, spec), [&] { return load_model(manifest, spec); });
     HashedInput<Platform> platform =
         load_once(unreadable, platform_key(spec), [&] { return load_platform(manifest, spec); });
     const Inputs inputs = varied(joined(std::move(model), std::move(platform)), spec.variation);
@@ -100,7 +101,7 @@ struct JudgedValues {
 void judge_values(const Manifest& manifest, const CellSpec& spec, JudgedValues& judged) {
   const std::vector<KeyValue> values = values_of(spec);
   const bool is_known = std::ranges::all_of(values, [&](const KeyValue& each) { return judged.is_allowed(each); });
-  if (is_known || !judged.looked_at.insert(model_key(spec) + platform_key(spec)).second) return;
+  if (is_known || !judged.looked_at.insert(model_key(manifest, spec) + platform_key(spec)).second) return;
   try {
     check_values(manifest, spec);
     judged.allowed.insert(values.begin(), values.end());

@@ -18,7 +18,7 @@ auto find_kept(const Inputs& inputs, const std::string& key) {
 }  // namespace
 
 Inputs KeptInputs::inputs_of(const CellSpec& cell) const {
-  const auto* kept_model = find_kept(models_, model_key(cell));
+  const auto* kept_model = find_kept(models_, model_key(manifest_, cell));
   const auto* kept_platform = find_kept(platforms_, platform_key(cell));
   HashedInput<Model> model = kept_model == nullptr ? load_model(manifest_, cell) : *kept_model;
   HashedInput<Platform> platform = kept_platform == nullptr ? load_platform(manifest_, cell) : *kept_platform;
@@ -26,16 +26,17 @@ Inputs KeptInputs::inputs_of(const CellSpec& cell) const {
 }
 
 bool KeptInputs::has(const CellSpec& cell) const {
-  return find_kept(models_, model_key(cell)) != nullptr && find_kept(platforms_, platform_key(cell)) != nullptr;
+  return find_kept(models_, model_key(manifest_, cell)) != nullptr &&
+         find_kept(platforms_, platform_key(cell)) != nullptr;
 }
 
 void KeptInputs::mark_light(const CellSpec& cell) {
-  models_.try_emplace(model_key(cell));
+  models_.try_emplace(model_key(manifest_, cell));
   platforms_.try_emplace(platform_key(cell));
 }
 
 bool KeptInputs::keep(const CellSpec& cell) {
-  const auto model = models_.find(model_key(cell));
+  const auto model = models_.find(model_key(manifest_, cell));
   const auto platform = platforms_.find(platform_key(cell));
   const bool lacks_model = model != models_.end() && !model->second;
   const bool lacks_platform = platform != platforms_.end() && !platform->second;

@@ -4,6 +4,7 @@
 #include "experiments/run/event_models.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/inputs.hpp"
+#include "experiments/run/named_model.hpp"
 #include "experiments/run/replan_choices.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
@@ -48,6 +49,9 @@ std::string find_named(const NamedFile& file, const fs::path& folder) {
 }
 
 StudyFile read_named(const NamedFile& file, const fs::path& folder) {
+  const auto& [kind, name] = file;
+  const bool is_file = kind != "model" || existing_input(name, InputKind::Model, folder.string()).has_value();
+  if (!is_file && find_model(name, {}, folder.string()).is_network) return {kind, name, "", sha256(name)};
   const std::string path = find_named(file, folder);
   return {file.first, file.second, fs::absolute(path).lexically_normal().string(), hash_of(file.first, path)};
 }

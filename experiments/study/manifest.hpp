@@ -13,8 +13,8 @@ namespace stagecraft {
 struct StudyFile {
   std::string kind;    ///< model, platform, events or planner
   std::string name;    ///< as the study writes it
-  std::string path;    ///< absolute
-  std::string sha256;  ///< of its content
+  std::string path;    ///< absolute; empty for a model that is a network known by name
+  std::string sha256;  ///< of its content; of such a network, of its name
   friend bool operator==(const StudyFile&, const StudyFile&) = default;
 };
 

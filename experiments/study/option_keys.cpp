@@ -54,4 +54,12 @@ bool names_planner(std::string_view key) {
   return is_external(planner) || std::ranges::find(known, planner) != known.end();
 }
 
+std::string option_text(const Detail& value) {
+  if (const auto* text = std::get_if<std::string>(&value.value)) return *text;
+  if (const auto* flag = std::get_if<bool>(&value.value)) return *flag ? "true" : "false";
+  if (const auto* number = std::get_if<std::int64_t>(&value.value)) return std::to_string(*number);
+  if (const auto* number = std::get_if<double>(&value.value)) return format_number(*number);
+  return {};
+}
+
 }  // namespace stagecraft

@@ -26,4 +26,7 @@ void check_option_key(const std::string& key, const YamlNode& node);
 /// Whether a name that `is_option_key` takes begins with a planner.
 [[nodiscard]] bool names_planner(std::string_view key);
 
+/// The value of an option as text, as one would write it on the command line.
+[[nodiscard]] std::string option_text(const Detail& value);
+
 }  // namespace stagecraft

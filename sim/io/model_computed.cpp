@@ -22,11 +22,9 @@ Recipe read_recipe(const YamlNode& node) {
   Recipe recipe;
   recipe.architecture = read_name(node.at("architecture"));
   if (const auto image = node.find("image")) recipe.image = read_count(*image, 1, ImageLimits::kPixels);
-  if (const auto sequence = node.find("sequence")) recipe.sequence = read_count(*sequence, 1, kMostTokens);
+  if (const auto sequence = node.find("sequence")) recipe.sequence = read_sequence(*sequence);
   if (const auto precision = node.find("precision")) recipe.precision = read_precision(*precision);
-  recipe.granularity = read_choice<std::string>(
-      node.at("granularity"),
-      {{"operator", "operator"}, {"layer", "layer"}, {"residual", "residual"}, {"block", "block"}});
+  recipe.granularity = read_granularity(node.at("granularity"));
   return recipe;
 }
 
@@ -101,6 +99,13 @@ std::string read_precision(const YamlNode& node) {
   for (const char* precision : kPrecisions) choices.emplace_back(precision, precision);
   return read_choice(node, choices);
 }
+
+std::string read_granularity(const YamlNode& node) {
+  return read_choice<std::string>(
+      node, {{"operator", "operator"}, {"layer", "layer"}, {"residual", "residual"}, {"block", "block"}});
+}
+
+std::int64_t read_sequence(const YamlNode& node) { return read_count(node, 1, kMostTokens); }
 
 Model computed_alone(const YamlNode& root, LayerGraph header) {
   root.allow_keys({"schema", "model", "device", "precision", "microbatch_size", "source", "origin", "computed"});

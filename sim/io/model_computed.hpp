@@ -13,6 +13,10 @@ inline constexpr std::int64_t kMostProfiledSamples = 1'000'000'000;  ///< in a m
 /// The word of `kPrecisions` that `node` holds.
 [[nodiscard]] std::string read_precision(const YamlNode& node);
 
+/// The word of `granularity_of` that `node` holds, and the tokens of a sample.
+[[nodiscard]] std::string read_granularity(const YamlNode& node);
+[[nodiscard]] std::int64_t read_sequence(const YamlNode& node);
+
 /// A model file without figures, `root`: those that its recipe, the key `computed`, gives. `header` is what the file
 /// says besides. Both functions **throw** InputError for a recipe that the catalogues cannot follow.
 [[nodiscard]] Model computed_alone(const YamlNode& root, LayerGraph header);

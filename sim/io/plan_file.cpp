@@ -1,5 +1,6 @@
 #include "sim/io/plan_file.hpp"
 
+#include "sim/io/plan_computed.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/graph_order.hpp"
@@ -337,6 +338,7 @@ PlanHeader read_plan_header(const YamlNode& root) {
   set("platform", header.platform);
   set("model_hash", header.model_hash);
   set("platform_hash", header.platform_hash);
+  if (const auto computed = root.find("computed")) header.computed = read_computed_choice(*computed);
   header.microbatch_size = read_count(root.at("microbatch_size"), 1, kMostMicrobatches);
   if (const auto training = root.find("training")) header.stash = read_stash(*training);
   return header;
@@ -357,9 +359,9 @@ PlanReading parse_plan(std::string_view text, const std::string& file_name, cons
 
 PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const Platform& platform) {
   const PlanHeader header = read_plan_header(root);
-  root.allow_keys({"schema", "planner", "model", "platform", "model_hash", "platform_hash", "microbatch_size",
-                   "microbatches", "rounds_per_update", "schedule", "training", "stages", "pipeline_shares", "pattern",
-                   "predicted"});
+  root.allow_keys({"schema", "planner", "model", "platform", "model_hash", "platform_hash", "computed",
+                   "microbatch_size", "microbatches", "rounds_per_update", "schedule", "training", "stages",
+                   "pipeline_shares", "pattern", "predicted"});
   PlanReading reading;
   Resolver names = make_resolver(graph, platform, reading.problems);
   Plan& plan = reading.plan;
@@ -368,6 +370,7 @@ PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const 
   plan.platform = header.platform;
   plan.model_hash = header.model_hash;
   plan.platform_hash = header.platform_hash;
+  plan.computed = header.computed;
   plan.microbatch_size = header.microbatch_size;
   plan.microbatches = read_count(root.at("microbatches"), 1, kMostMicrobatches);
   plan.rounds_per_update = read_optional_count(root, "rounds_per_update", kMostMicrobatches).value_or(1);

@@ -23,6 +23,7 @@ struct PlanHeader {
   std::string platform_hash;
   std::int64_t microbatch_size = 1;
   StashConvention stash = StashConvention::Autograd;
+  ComputedChoice computed = {};
   friend bool operator==(const PlanHeader&, const PlanHeader&) = default;
 };
 

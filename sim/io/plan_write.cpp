@@ -1,5 +1,6 @@
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/plan_computed.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/yaml_text.hpp"
 
@@ -118,6 +119,7 @@ Detail::Record plan_record(const Plan& plan, const LayerGraph& graph, const Plat
   add_text("platform", plan.platform);
   add_text("model_hash", plan.model_hash);
   add_text("platform_hash", plan.platform_hash);
+  if (!plan.computed.is_empty()) root.emplace_back("computed", computed_choice_record(plan.computed));
   root.emplace_back("microbatch_size", plan.microbatch_size);
   root.emplace_back("microbatches", plan.microbatches);
   if (plan.rounds_per_update != 1) root.emplace_back("rounds_per_update", plan.rounds_per_update);

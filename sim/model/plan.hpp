@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/base/index.hpp"
+#include "sim/model/computed_choice.hpp"
 #include "sim/model/covered.hpp"
 #include "sim/model/figures.hpp"
 #include "sim/model/pattern.hpp"
@@ -110,6 +111,7 @@ struct Plan {
   std::string platform;
   std::string model_hash;  ///< SHA-256 of the inputs' content; empty when not known
   std::string platform_hash;
+  ComputedChoice computed = {};  ///< how the model's figures are computed, where its file does not say
   std::int64_t microbatch_size = 1;
   std::int64_t microbatches = 1;  ///< over all replicas; per iteration, or the least length of an asynchronous run
   /// Asynchronous: the rounds of a stage's turns after which it reduces its gradients and updates its weights.

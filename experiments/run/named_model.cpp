@@ -1,0 +1,262 @@
+#include "experiments/run/named_model.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/architecture_file.hpp"
+#include "sim/io/model_file.hpp"
+#include "sim/io/plan_computed.hpp"
+#include "sim/io/text_file.hpp"
+#include "sim/io/yaml_node.hpp"
+#include "sim/io/yaml_text.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/workload/catalogue.hpp"
+#include "sim/workload/computed_profiles.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+constexpr const char* kArchitectureSchema = "stagecraft/architecture/";
+
+bool is_architecture(const FileText& file) {
+  if (file.text.find(kArchitectureSchema) == std::string::npos) return false;
+  const YamlNode root = parse_yaml(file.text, file.path);
+  const auto schema = root.kind() == YamlKind::Map ? root.find("schema") : std::nullopt;
+  return schema && schema->kind() == YamlKind::Text && schema->text().starts_with(kArchitectureSchema);
+}
+
+/// Throws again what concerns a choice, at the option or key that makes it.
+[[noreturn]] void refuse_choice(const InputError& error, const ModelChoice& choice, const std::string& key) {
+  throw InputError(error.message(), {"", 0, 0, choice.prefix + key}, error.hint());
+}
+
+/// The kinds of the platform's devices that the catalogue knows, in the order of the devices.
+std::vector<DeviceDescription> known_kinds(const PlatformSpec& spec) {
+  const Platform platform = build_platform(spec);
+  std::vector<std::string> seen;
+  std::vector<DeviceDescription> kinds;
+  for (const DeviceId device : indices(platform.devices)) {
+    const std::string& kind = platform.kind(device).name;
+    if (std::ranges::find(seen, kind) != seen.end()) continue;
+    seen.push_back(kind);
+    if (auto known = find_device(kind)) kinds.push_back(*std::move(known));
+  }
+  return kinds;
+}
+
+bool has(const DeviceDescription& device, Precision precision) {
+  return rate_in(device, precision) > FlopsPerSecond(0);
+}
+
+/// A mode of 16 bit that all kinds have, or else the device; none: that of its description.
+std::optional<std::string> usual_precision(const DeviceDescription& device,
+                                           const std::vector<DeviceDescription>& kinds) {
+  constexpr std::array kModes{Precision::Bf16, Precision::Fp16};
+  for (const Precision mode : kModes) {
+    if (std::ranges::all_of(kinds, [&](const DeviceDescription& kind) { return has(kind, mode); }) && has(device, mode))
+      return to_string(mode);
+  }
+  for (const Precision mode : kModes) {
+    if (has(device, mode)) return to_string(mode);
+  }
+  return std::nullopt;
+}
+
+/// The choice with a device, a precision and a granularity for the platform.
+ComputedChoice completed(const std::string& network, const ModelChoice& given, const PlatformSpec& platform) {
+  ComputedChoice choice = given.computed;
+  const std::vector<DeviceDescription> kinds = known_kinds(platform);
+  if (choice.device.empty()) {
+    if (kinds.empty()) {
+      throw InputError("the platform " + quote(platform.name) + " has no kind of device of the catalogue, for which " +
+                           quote(network) + " could be computed",
+                       {},
+                       "'stagecraft model " + network + " --device FILE --microbatch-size B -o " + network +
+                           ".yaml' computes it for a device of your own; known: see 'stagecraft list devices'");
+    }
+    choice.device = kinds.front().name;
+  }
+  const DeviceDescription device = *find_device(choice.device);
+  if (choice.precision) {
+    try {
+      static_cast<void>(peak(device, *precision_of(*choice.precision)));
+    } catch (const InputError& error) {
+      refuse_choice(error, given, "precision");
+    }
+  } else {
+    choice.precision = usual_precision(device, kinds);
+  }
+  if (!choice.granularity) choice.granularity = to_string(Granularity::Layer);
+  return choice;
+}
+
+Architecture network_of(const std::string& name, const ModelChoice& choice) {
+  if (!choice.computed.sequence) return *find_architecture(name);
+  std::optional<Architecture> network;
+  try {
+    network = find_sequence_network(name, *choice.computed.sequence);
+  } catch (const InputError& error) {
+    refuse_choice(error, choice, "sequence");
+  }
+  if (!network) refuse_choice(InputError("the network " + quote(name) + " takes images"), choice, "sequence");
+  return *std::move(network);
+}
+
+std::string remark_on(const Architecture& network, const LayerGraph& graph) {
+  return network.name + " is computed for " + graph.device_kind + " in " + graph.precision + ": " + network.summary;
+}
+
+/// The model file without figures that stands for a network known by name.
+std::string text_of(const ComputedChoice& choice) {
+  Detail::Record computed{{"architecture", choice.architecture}};
+  if (choice.sequence) computed.emplace_back("sequence", *choice.sequence);
+  if (choice.precision) computed.emplace_back("precision", *choice.precision);
+  computed.emplace_back("granularity", *choice.granularity);
+  return to_yaml(Detail::Record{{"schema", "stagecraft/model/1"},
+                                {"model", choice.architecture},
+                                {"device", choice.device},
+                                {"computed", std::move(computed)},
+                                {"microbatch_size", std::int64_t{1}}});
+}
+
+NamedModel load_network(const std::string& name, const ModelChoice& choice, const ReplacedValues& replaced,
+                        const PlatformSpec& platform) {
+  const Architecture network = network_of(name, choice);
+  NamedModel named;
+  named.computed = completed(name, choice, platform);
+  named.computed.architecture = name;
+  named.model = parse_with({name, text_of(named.computed)}, replaced.values, replaced.option, named.hash, parse_model);
+  if (!choice.is_of_plan) named.remarks.push_back(remark_on(network, named.model.profiles.front()));
+  return named;
+}
+
+/// The model of an architecture file.
+NamedModel load_architecture(const FileText& file, const ModelChoice& choice, const ReplacedValues& replaced,
+                             const PlatformSpec& platform) {
+  if (choice.computed.sequence) {
+    refuse_choice(InputError(quote(file.path) + " is not a network for sequences known by name", {},
+                             "an architecture file has its own key 'sequence'"),
+                  choice, "sequence");
+  }
+  NamedModel named;
+  const auto parse = [](std::string_view text, const std::string& path) { return parse_architecture(text, path); };
+  const Architecture network = parse_with(file, replaced.values, replaced.option, named.hash, parse);
+  named.computed = completed(file.path, choice, platform);
+  const auto precision = named.computed.precision ? precision_of(*named.computed.precision) : std::nullopt;
+  auto computed =
+      std::make_shared<const ComputedProfiles>(network, *granularity_of(*named.computed.granularity), precision);
+  named.model.profiles.push_back(computed->profile(named.computed.device, 1));
+  named.model.computed = std::move(computed);
+  if (!choice.is_of_plan) named.remarks.push_back(remark_on(network, named.model.profiles.front()));
+  return named;
+}
+
+bool has_figures(const FileText& file) {
+  const YamlNode root = parse_yaml(file.text, file.path);
+  return !root.find("computed") || root.find("layers") || root.find("profiles");
+}
+
+/// The values that a choice of this name puts into a file without figures. The file may state the precision, too.
+FileValues values_for(const std::string& choice, const Detail& value) {
+  FileValues values{{"computed." + choice, value}};
+  if (choice == "precision") values.emplace_back(choice, value);
+  return values;
+}
+
+/// What a file without figures can take of a choice.
+Detail::Record choices_for_file(ComputedChoice choice) {
+  choice.architecture.clear();
+  choice.device.clear();
+  return computed_choice_record(choice);
+}
+
+NamedModel load_file(const FileText& file, const ModelChoice& choice, const ReplacedValues& replaced) {
+  NamedModel named;
+  FileValues values;
+  const Detail::Record choices = choices_for_file(choice.computed);
+  if (!choices.empty() && has_figures(file)) {
+    if (!choice.is_of_plan) {
+      refuse_choice(
+          InputError("the figures of " + quote(file.path) + " are fixed", {}, "stagecraft model computes others"),
+          choice, choices.front().first);
+    }
+  } else if (!choices.empty()) {
+    named.computed = choice.computed;
+    named.computed.device.clear();
+    static_cast<void>(parse_model(file.text, file.path));
+    for (const auto& [name, value] : choices) {
+      const FileValues more = values_for(name, value);
+      values.insert(values.end(), more.begin(), more.end());
+      try {
+        static_cast<void>(parse_model(overridden(file, values, ""), file.path));
+      } catch (const InputError& error) {
+        refuse_choice(error, choice, name);
+      }
+    }
+  }
+  values.insert(values.end(), replaced.values.begin(), replaced.values.end());
+  named.model = parse_with(file, values, replaced.option, named.hash, parse_model);
+  return named;
+}
+
+/// The hint for a name that means nothing: `hint`, which knows files alone, unless a network is nearer.
+std::string suggest_model(const std::string& name, const std::string& hint) {
+  const bool names_network = hint.find("'stagecraft model ") != std::string::npos;
+  if (!names_network && !hint.starts_with("known: ")) return hint;
+  std::vector<std::string> networks;
+  for (const WorkloadInfo& network : known_architectures()) networks.push_back(network.name);
+  const std::string stem = name.ends_with(".yaml") ? std::filesystem::path(name).stem().string() : name;
+  if (const auto nearest = nearest_name(stem, networks)) return "did you mean the network " + quote(*nearest) + "?";
+  return hint + "; networks: see 'stagecraft list architectures'";
+}
+
+}  // namespace
+
+std::string chosen_hash(const FileText& file, const ComputedChoice& choice) {
+  const Detail::Record choices = choices_for_file(choice);
+  if (choices.empty() || file.text.find("computed") == std::string::npos) return {};
+  FileValues values;
+  for (const auto& [name, value] : choices) {
+    const FileValues more = values_for(name, value);
+    values.insert(values.end(), more.begin(), more.end());
+  }
+  try {
+    return has_figures(file) ? std::string() : sha256(overridden(file, values, ""));
+  } catch (const InputError&) {
+    return {};  // no YAML, or of another form
+  }
+}
+
+bool is_network(const std::string& name) { return find_architecture(name).has_value(); }
+
+ModelSource find_model(const std::string& name, const ModelChoice& choice, const std::string& base) {
+  if (!choice.computed.architecture.empty()) return {{choice.computed.architecture, {}}, true, true};
+  const std::optional<std::string> path = existing_input(name, InputKind::Model, base);
+  if (!path && is_network(name)) return {{name, {}}, true, true};
+  if (!path) {
+    try {
+      static_cast<void>(find_input(name, InputKind::Model, base));
+    } catch (const InputError& error) {
+      throw InputError(error.message(), error.place(), suggest_model(name, error.hint()));
+    }
+  }
+  ModelSource source{{*path, read_text_file(*path)}, false, false};
+  source.needs_platform = is_architecture(source.file);
+  return source;
+}
+
+NamedModel load_model(const ModelSource& source, const ModelChoice& choice, const ReplacedValues& replaced,
+                      const PlatformSpec* platform) {
+  if (source.is_network) return load_network(source.file.path, choice, replaced, *platform);
+  if (source.needs_platform) return load_architecture(source.file, choice, replaced, *platform);
+  return load_file(source.file, choice, replaced);
+}
+
+}  // namespace stagecraft

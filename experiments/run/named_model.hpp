@@ -1,0 +1,52 @@
+#pragma once
+
+#include "experiments/run/inputs.hpp"
+#include "sim/model/platform_spec.hpp"
+
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+/// What a name of a model means: a model file, an architecture file, or a network that the program knows.
+struct ModelSource {
+  FileText file;                ///< of a network without text; its name is then the path
+  bool is_network = false;      ///< known by name
+  bool needs_platform = false;  ///< a network, by name or as a file: its figures are computed for a kind of device
+};
+
+/// The source of a name: a path relative to `base`, or else the name of a shipped file, or else that of a network. A
+/// choice with an architecture is that network.
+/// **Throws** InputError for a name that is none of them, with the nearest names, and for a file that cannot be read.
+[[nodiscard]] ModelSource find_model(const std::string& name, const ModelChoice& choice, const std::string& base = {});
+
+/// The hash of a file without figures with the values that `choice` puts into it; empty if it is no such file.
+[[nodiscard]] std::string chosen_hash(const FileText& file, const ComputedChoice& choice);
+
+/// Whether the program knows a network of that name.
+[[nodiscard]] bool is_network(const std::string& name);
+
+/// A model that was found by its name.
+struct NamedModel {
+  Model model;
+  std::string hash;                       ///< as in `Inputs`; of a network that of the model file in its place
+  std::vector<std::string> remarks = {};  ///< how a network is computed, unless a plan says it
+  ComputedChoice computed = {};           ///< as in `Inputs`
+};
+
+/// Values that replace those of the file, and how an error begins their paths.
+struct ReplacedValues {
+  FileValues values;
+  std::string option;
+};
+
+/// The model of a source. A network is computed for the first kind of the platform's devices that the catalogue knows,
+/// as a model file with the key `computed` would be: at the granularity `layer`, in bf16 or else fp16 if the kinds have
+/// it, and otherwise in the precision of the device's description, unless `choice` says another.
+/// **Requires** the platform where the source needs one.
+/// **Throws** InputError for an error in the file, for values that its format refuses, for a choice where figures are
+/// fixed, that the network cannot bear or that the device lacks, and for a platform of unknown kinds of device.
+[[nodiscard]] NamedModel load_model(const ModelSource& source, const ModelChoice& choice,
+                                    const ReplacedValues& replaced, const PlatformSpec* platform);
+
+}  // namespace stagecraft
