@@ -1,6 +1,8 @@
 #include "planners/shared/costs/evaluated_claim.hpp"
 
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/error.hpp"
+#include "sim/model/check_plan.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/schedule/kept_plan.hpp"
@@ -45,6 +47,12 @@ std::int64_t group_of(const Plan& plan) {
 
 }  // namespace
 
+void require_connected(const PlanRequest& request, const Plan& plan) {
+  for (const Violation& violation : check_plan(request.graph, request.platform, plan)) {
+    if (violation.rule == Violation::Rule::Connection) throw InputError(violation.message);
+  }
+}
+
 std::int64_t evaluated_microbatches(const Plan& plan) {
   const std::int64_t group = group_of(plan);
   const std::int64_t affordable = kEvaluatedWork / (std::ssize(plan.stages) * group);
@@ -52,6 +60,7 @@ std::int64_t evaluated_microbatches(const Plan& plan) {
 }
 
 Figures evaluated_claim(const PlanRequest& request, const Plan& plan) {
+  require_connected(request, plan);
   const std::int64_t group = group_of(plan);
   const std::int64_t part = evaluated_microbatches(plan);
   Figures figures;

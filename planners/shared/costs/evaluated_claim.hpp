@@ -11,9 +11,13 @@ namespace stagecraft {
 /// evaluated time of its iteration, with transfers, all-reduces and updates. A plan of more than about 16,000
 /// microbatches on stages is evaluated with fewer groups of about as many microbatches as there are devices, at least
 /// four groups; each further group takes as long as the last one of these.
-/// **Requires** a plan that breaks no rule. **Throws** InputError if the schedule refuses it.
+/// **Requires** a plan that breaks no rule, unless devices that have to talk are not connected. **Throws** InputError
+/// in that case, and if the schedule refuses the plan.
 /// **Cost** of one or two evaluations.
 [[nodiscard]] Figures evaluated_claim(const PlanRequest& request, const Plan& plan);
+
+/// **Throws** InputError if devices that have to talk are not connected, which no evaluation bears.
+void require_connected(const PlanRequest& request, const Plan& plan);
 
 /// The microbatches of the plan that `evaluated_claim` evaluates at most.
 [[nodiscard]] std::int64_t evaluated_microbatches(const Plan& plan);

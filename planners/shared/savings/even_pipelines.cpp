@@ -11,7 +11,6 @@
 #include "planners/shared/savings/memory_policy.hpp"
 #include "planners/shared/savings/saved_cut.hpp"
 #include "planners/shared/savings/stage_devices.hpp"
-#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 
 #include <algorithm>
@@ -231,16 +230,14 @@ class EvenPipelines {
       if (!other || claimed_time(*other) > claimed_time(best.plan)) return best;
       PlanResult result = judged(request_, {*std::move(other), best.details, best.notes});
       auto* planned = std::get_if<Planned>(&result);
-      if (planned == nullptr || iteration(planned->plan) >= iteration(best.plan)) return best;
-      return std::move(*planned);
+      if (planned == nullptr) return best;
+      FastestPlan fastest(planner_, request_);
+      fastest.add(best);
+      fastest.add(std::move(*planned));
+      return *std::move(fastest.best());
     } catch (const InputError&) {
       return best;  // the other cut has neighbours that are not connected
     }
-  }
-
-  [[nodiscard]] Seconds iteration(const Plan& plan) const {
-    return evaluate_iteration(request_.graph, request_.platform,
-                              require_schedule(request_.graph, request_.platform, plan));
   }
 
   /// False if the cut does not fit, or if the schedule refuses it.

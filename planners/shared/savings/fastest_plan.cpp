@@ -31,9 +31,8 @@ double stretch_of(const Report& report) {
   return stretch;
 }
 
-/// Of an iteration, or of a microbatch in the long run; without end if devices that have to talk are not connected.
+/// Of an iteration, or of a microbatch in the long run.
 Seconds evaluated_time(const PlanRequest& request, const Plan& plan) {
-  if (!check_plan(request.graph, request.platform, plan).empty()) return kNever;
   if (is_asynchronous(plan.schedule)) {
     const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
     const Report report = evaluate_until_converged(request.graph, request.platform, program);
@@ -47,8 +46,9 @@ Seconds evaluated_time(const PlanRequest& request, const Plan& plan) {
   return time * stretch_of(report);
 }
 
-/// With the shares that replicas and pipelines will get.
+/// With the shares that replicas and pipelines will get; without end if devices that have to talk are not connected.
 Seconds compared_time(const PlannerInfo& planner, const PlanRequest& request, const Planned& planned) {
+  if (!check_plan(request.graph, request.platform, planned.plan).empty()) return kNever;
   if (planner.orders_turns || !has_unequal_devices(request.platform)) return evaluated_time(request, planned.plan);
   return evaluated_time(request, with_level_shares(request, with_ordered_turns(request, planned)).plan);
 }

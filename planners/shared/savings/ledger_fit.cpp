@@ -1,6 +1,7 @@
 #include "planners/shared/savings/ledger_fit.hpp"
 
 #include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/evaluated_claim.hpp"
 #include "planners/shared/costs/limits.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/model/replicas.hpp"
@@ -104,6 +105,7 @@ Plan shortened(const PlanRequest& request, Plan plan) {
 /// flight. The microbatches that are not evaluated take the time of the slowest stage.
 void take_evaluation(const PlanRequest& request, const Platform& shared, const Plan& part, Seconds slowest,
                      Plan& plan) {
+  require_connected(request, part);
   const Report report = evaluate_plan(request.graph, shared, part);
   plan.predicted.peak_memory = report.figures().peak_memory;
   if (!plan.predicted.iteration_time) return;
