@@ -4,6 +4,7 @@
 #include "planners/shared/savings/memory_policy.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <variant>
 
@@ -66,6 +67,18 @@ Platform with_memory(const Platform& platform, Bytes least) {
     if (device.memory) device.memory = std::max(*device.memory, least);
   }
   return larger;
+}
+
+Platform with_part_of_memory(const Platform& platform, double part) {
+  const auto part_of = [&](Bytes memory) {
+    return Bytes(static_cast<std::int64_t>(part * static_cast<double>(memory.value())));
+  };
+  Platform smaller = platform;
+  for (DeviceKind& kind : smaller.spec.device_kinds) kind.memory = part_of(kind.memory);
+  for (Device& device : smaller.devices) {
+    if (device.memory) device.memory = part_of(*device.memory);
+  }
+  return smaller;
 }
 
 namespace {

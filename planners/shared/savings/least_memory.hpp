@@ -15,6 +15,8 @@ namespace stagecraft {
 
 /// The platform with at least that memory on every device.
 [[nodiscard]] Platform with_memory(const Platform& platform, Bytes least);
+/// The platform with that part of the memory of every device.
+[[nodiscard]] Platform with_part_of_memory(const Platform& platform, double part);
 
 /// The same request for another platform or another profile of the model, which must outlive it, for a new run.
 [[nodiscard]] PlanRequest on_platform(const PlanRequest& request, const Platform& platform);

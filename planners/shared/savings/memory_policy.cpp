@@ -14,9 +14,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -48,6 +50,19 @@ std::optional<Planned> cheapest_savings(const PlanRequest& request, const Planne
     if (other && (!best || claimed_time(other->plan) < claimed_time(best->plan))) best = std::move(other);
   }
   return best;
+}
+
+/// The same for all of the memory and, in small problems, for parts of it. Fewer actions may leave a pattern with more
+/// microbatches in flight, so what fits in less memory may be faster.
+std::vector<std::optional<Planned>> savings_with_parts(const PlanRequest& request, const Planned& cut) {
+  constexpr std::array kParts{0.875, 0.75, 0.625, 0.5};
+  std::vector<std::optional<Planned>> all = {cheapest_savings(request, cut)};
+  if (request.graph.layers.size() * request.platform.devices.size() > kMostUnitsToRepeat) return all;
+  for (const double part : kParts) {
+    const Platform smaller = with_part_of_memory(request.platform, part);
+    all.push_back(cheapest_savings(on_platform(request, smaller), cut));
+  }
+  return all;
 }
 
 bool lacks_memory(const Infeasible& none) { return none.device || none.smallest_memory || none.search; }
@@ -163,7 +178,9 @@ PlanResult plan_with_common_policy(const PlannerInfo& planner, const PlanRequest
   if (found != nullptr) fastest.add(*found);
   const auto add_saved = [&](const std::optional<Planned>& cut) {
     if (!cut) return;
-    if (std::optional<Planned> saved = cheapest_savings(request, *cut)) fastest.add(*std::move(saved));
+    for (std::optional<Planned>& saved : savings_with_parts(request, *cut)) {
+      if (saved) fastest.add(*std::move(saved));
+    }
   };
   add_saved(wanted);
   const LayerGraph recomputed = with_all_recomputed(request.graph);
