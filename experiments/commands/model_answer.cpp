@@ -30,8 +30,9 @@ Answer model_answer(const Model& model, const std::optional<std::string>& output
                               {"forward_s", sums.forward.value()},
                               {"backward_s", sums.backward.value()},
                               {"parameters_bytes", sums.parameters.value()}};
-  return {.text = *output + ": " + graph.name + " on " + graph.device_kind + ", " + counted(layers, "layer") + ", " +
-                  format_human_bytes(sums.parameters) + " of parameters; a microbatch of " +
+  const std::string mode = graph.precision.empty() ? "" : " in " + graph.precision;
+  return {.text = *output + ": " + graph.name + " on " + graph.device_kind + mode + ", " + counted(layers, "layer") +
+                  ", " + format_human_bytes(sums.parameters) + " of parameters; a microbatch of " +
                   counted(graph.microbatch_size, "sample") + " takes " + format_human_seconds(sums.forward) +
                   " forward and " + format_human_seconds(sums.backward) + " backward\n",
           .json = to_json(record)};

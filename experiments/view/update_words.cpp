@@ -48,7 +48,7 @@ std::string drift_text(const Report& report) {
 std::string different_updates_text(const std::set<std::int64_t>& samples) {
   if (samples.size() < 2) return "";
   return "The rows update after " + range_text(*samples.begin(), *samples.rbegin()) +
-         " samples, which is not the same training: --samples-per-update N gives all rows the same.";
+         " samples, which is not the same training: --samples-per-update N makes most planners alike.";
 }
 
 std::optional<Bytes> exchanged_buckets(const Plan& plan) {

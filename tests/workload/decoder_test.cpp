@@ -27,7 +27,8 @@ DecoderSize size_of(std::string_view name) {
 Layer block_in_16_bit(const Architecture& net, const std::string& name, std::int64_t samples = 1) {
   DeviceDescription device = find_device("H100-SXM5-80GB").value();
   device.precision = Precision::Fp16;
-  for (const Layer& layer : build_model(net, device, samples, Granularity::Block).profiles.at(0).layers) {
+  const Model model = build_model(net, device, samples, Granularity::Block);
+  for (const Layer& layer : model.profiles.at(0).layers) {
     if (layer.name == name) return layer;
   }
   FAIL("no block ", name);
