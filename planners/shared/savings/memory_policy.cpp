@@ -52,8 +52,8 @@ std::optional<Planned> cheapest_savings(const PlanRequest& request, const Planne
   return best;
 }
 
-/// The same for all of the memory and, in small problems, for parts of it. Fewer actions may leave a pattern with more
-/// microbatches in flight, so what fits in less memory may be faster.
+/// The same for all of the memory and, in small problems, for parts of it: what fits in less memory fits in more, but
+/// the search for actions does not always find it there.
 std::vector<std::optional<Planned>> savings_with_parts(const PlanRequest& request, const Planned& cut) {
   constexpr std::array kParts{0.875, 0.75, 0.625, 0.5};
   std::vector<std::optional<Planned>> all = {cheapest_savings(request, cut)};
