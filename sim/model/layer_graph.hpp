@@ -2,6 +2,8 @@
 
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/model/degrees.hpp"
+#include "sim/model/exchange.hpp"
 #include "sim/model/origin.hpp"
 #include "sim/model/precision.hpp"
 #include "sim/model/profile_source.hpp"
@@ -28,8 +30,10 @@ struct Layer {
   Bytes stash;       ///< kept from the forward to the end of the backward, if no other layer of the stage keeps it
   Bytes checkpoint;  ///< the part of the stash kept by the first layer of a recompute segment; at most `stash`
   Bytes workspace;   ///< needed while the layer runs
-  std::vector<std::uint32_t> reads = {};  ///< positions in `LayerGraph::tensors`, increasing
-  std::vector<std::uint32_t> keeps = {};  ///< likewise; these tensors are part of the stash
+  std::vector<std::uint32_t> reads = {};          ///< positions in `LayerGraph::tensors`, increasing
+  std::vector<std::uint32_t> keeps = {};          ///< likewise; these tensors are part of the stash
+  std::vector<Exchange> forward_exchanges = {};   ///< of a group that runs the layer together; times leave them out
+  std::vector<Exchange> backward_exchanges = {};  ///< likewise
   friend bool operator==(const Layer&, const Layer&) = default;
 };
 
@@ -83,6 +87,8 @@ struct LayerGraph {
   std::string precision = kPlainPrecision;           ///< in which its times were taken
   std::optional<std::int64_t> parameter_bytes = {};  ///< of one, where stated; see `known_parameter_bytes`
   SampleWork work = {};                              ///< the same in all profiles of a model
+  /// The group for which its figures are: times, bytes and parameters are those of each member. Work is of the whole.
+  Degrees degrees = {};
   friend bool operator==(const LayerGraph&, const LayerGraph&) = default;
 };
 

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+namespace stagecraft {
+
+/// Into how many devices a worker of a stage is divided, and how.
+struct Degrees {
+  std::int64_t tensor = 1;  ///< devices that divide each layer's weights among themselves
+  /// Sequence parallelism: what these do not divide by weights (norms, sums, dropout) they divide by tokens.
+  bool sequence = true;
+
+  [[nodiscard]] std::int64_t devices() const { return tensor; }
+  friend bool operator==(const Degrees&, const Degrees&) = default;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,19 @@
+#include "sim/model/exchange.hpp"
+
+#include <algorithm>
+
+namespace stagecraft {
+
+void add_exchange(std::vector<Exchange>& exchanges, const Exchange& exchange) {
+  const auto is_alike = [&](const Exchange& known) {
+    return known.kind == exchange.kind && known.bytes == exchange.bytes && known.hidden == exchange.hidden;
+  };
+  const auto found = std::ranges::find_if(exchanges, is_alike);
+  if (found == exchanges.end()) {
+    exchanges.push_back(exchange);
+  } else {
+    found->count += exchange.count;
+  }
+}
+
+}  // namespace stagecraft
