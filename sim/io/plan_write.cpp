@@ -39,9 +39,17 @@ Detail swap_item(const Swap& swap, const LayerGraph& graph) {
 
 Detail share_list(const std::vector<std::int64_t>& shares) { return Detail::List(shares.begin(), shares.end()); }
 
+/// A plain name for a device alone.
+Detail group_item(const Group& group, const Platform& platform) {
+  if (group.is_alone()) return platform.devices[group.lead()].name;
+  Detail::List devices;
+  for (DeviceId device : group.devices) devices.emplace_back(platform.devices[device].name);
+  return devices;
+}
+
 Detail stage_record(const Stage& stage, const LayerGraph& graph, const Platform& platform) {
   Detail::List devices;
-  for (DeviceId device : devices_of(stage)) devices.emplace_back(platform.devices[device].name);
+  for (const Group& group : stage.replicas) devices.push_back(group_item(group, platform));
   Detail::List ring;
   for (std::uint32_t turn : stage.ring) ring.emplace_back(platform.devices[stage.replicas[turn].lead()].name);
   Detail::List recompute;
@@ -123,6 +131,9 @@ Detail::Record plan_record(const Plan& plan, const LayerGraph& graph, const Plat
   root.emplace_back("microbatch_size", plan.microbatch_size);
   root.emplace_back("microbatches", plan.microbatches);
   if (plan.rounds_per_update != 1) root.emplace_back("rounds_per_update", plan.rounds_per_update);
+  if (plan.degrees != Degrees()) {
+    root.emplace_back("groups", Detail::Record{{"tensor", plan.degrees.tensor}, {"sequence", plan.degrees.sequence}});
+  }
   root.emplace_back("schedule", schedule_record(plan.schedule));
   root.emplace_back("training", training_record(plan.training));
   Detail::List stages;
