@@ -12,6 +12,8 @@ struct Degrees {
   std::int64_t tensor = 1;  ///< devices that divide each layer's weights among themselves
   /// Sequence parallelism: what these do not divide by weights (norms, sums, dropout) they divide by tokens.
   bool sequence = true;
+  /// A member has a whole multiple of so many rows of the table of words; the rows are padded.
+  std::int64_t vocabulary_multiple = 1;
 
   [[nodiscard]] std::int64_t devices() const { return tensor; }
   friend bool operator==(const Degrees&, const Degrees&) = default;

@@ -1,6 +1,7 @@
 #include "sim/model/layer_graph.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 #include "sim/model/measured_profiles.hpp"
 
 #include <algorithm>
@@ -42,6 +43,25 @@ LayerGraph at_microbatch_size(const Model& model, std::int64_t microbatch_size,
   graph.origin = source->origin(wanted, microbatch_size);
   if (model.computed || model.profiles.size() > 1) graph.own_times = source;
   return graph;
+}
+
+Model sharded(const Model& model, const Degrees& degrees) {
+  STAGECRAFT_CHECK(!model.profiles.empty(), "a profile");
+  if (degrees.devices() == 1) return model;
+  const std::shared_ptr<const ProfileSource> parts = model.computed ? model.computed->sharded(degrees) : nullptr;
+  if (!parts) {
+    throw InputError("the model " + quote(model.profiles.front().name) +
+                         " cannot be divided into a tensor group: its " +
+                         "figures are those of whole layers on one device",
+                     {}, "figures of parts are computed for a network known by name or an architecture file");
+  }
+  Model member;
+  member.computed = parts;
+  for (const LayerGraph& whole : model.profiles) {
+    member.profiles.push_back(parts->profile(whole.device_kind, whole.microbatch_size));
+    member.profiles.back().name = whole.name;
+  }
+  return member;
 }
 
 void apply_memory_defaults(LayerGraph& graph) {

@@ -120,6 +120,11 @@ struct Model {
 [[nodiscard]] LayerGraph at_microbatch_size(const Model& model, std::int64_t microbatch_size,
                                             const std::optional<std::string>& kind = {});
 
+/// The model for one member of a group that divides each layer: its profiles are computed anew. A group of one device
+/// has the whole. The member has no recipe, which would be that of the whole.
+/// **Throws** InputError where the profiles were measured, and for a network that cannot be divided so.
+[[nodiscard]] Model sharded(const Model& model, const Degrees& degrees);
+
 /// Sets each layer's `stash` and `checkpoint` to the bytes of its inputs wherever they are negative ("not given"):
 /// the sum over incoming edges, `input` for a layer without any.
 void apply_memory_defaults(LayerGraph& graph);

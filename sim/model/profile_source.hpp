@@ -2,6 +2,7 @@
 
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/model/degrees.hpp"
 #include "sim/model/origin.hpp"
 
 #include <cstdint>
@@ -38,6 +39,11 @@ class ProfileSource {
   /// The times of one layer of that profile.
   [[nodiscard]] LayerTimes times(LayerId layer, const std::string& kind, std::int64_t samples) const;
   [[nodiscard]] virtual Origin origin(const std::string& kind, std::int64_t samples) const = 0;
+  /// The profiles of one member of a group of these degrees, from the same network; none if only figures are known.
+  /// **Throws** InputError for a network that cannot be divided so.
+  [[nodiscard]] virtual std::shared_ptr<const ProfileSource> sharded(const Degrees& /*degrees*/) const {
+    return nullptr;
+  }
 
  private:
   [[nodiscard]] virtual LayerGraph make_profile(const std::string& kind, std::int64_t samples) const = 0;

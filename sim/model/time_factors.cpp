@@ -33,6 +33,10 @@ class ChangedProfiles final : public ProfileSource {
   [[nodiscard]] Origin origin(const std::string& kind, std::int64_t samples) const override {
     return source_->origin(kind, samples);
   }
+  [[nodiscard]] std::shared_ptr<const ProfileSource> sharded(const Degrees& degrees) const override {
+    auto parts = source_->sharded(degrees);
+    return parts ? std::make_shared<ChangedProfiles>(std::move(parts), factors_) : nullptr;
+  }
 
  private:
   [[nodiscard]] LayerGraph make_profile(const std::string& kind, std::int64_t samples) const override {

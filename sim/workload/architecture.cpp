@@ -1,5 +1,7 @@
 #include "sim/workload/architecture.hpp"
 
+#include "sim/base/error.hpp"
+
 namespace stagecraft {
 
 const char* to_string(Granularity granularity) {
@@ -18,6 +20,24 @@ std::optional<Granularity> granularity_of(std::string_view name) {
     if (name == to_string(each)) return each;
   }
   return std::nullopt;
+}
+
+Architecture member_of(const Architecture& whole, const Degrees& degrees) {
+  STAGECRAFT_CHECK(degrees.tensor > 0 && degrees.vocabulary_multiple > 0, "degrees of at least 1");
+  if (degrees.tensor == 1) return whole;
+  if (!whole.division.member) {
+    throw InputError(whole.name +
+                         " cannot be divided into a tensor group: its layers are not those of a decoder, a GPT " +
+                         "or a BERT",
+                     {}, "a group of one device has all of it");
+  }
+  Architecture part = whole.division.member(degrees);
+  STAGECRAFT_CHECK(part.operators.size() == whole.operators.size(), "a member with the operators of the whole");
+  part.name = whole.name;
+  part.summary = whole.summary;
+  part.source = whole.source;
+  for (const OperatorId id : indices(part.operators)) part.operators[id].tied.owner = whole.operators[id].tied.owner;
+  return part;
 }
 
 std::int64_t parameter_count(const Architecture& architecture) {

@@ -2,8 +2,11 @@
 
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/model/degrees.hpp"
+#include "sim/model/exchange.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,10 +38,29 @@ struct Recurrence {
   friend bool operator==(const Recurrence&, const Recurrence&) = default;
 };
 
-/// What the kernels of some kinds do otherwise than the counts of the operator say.
+/// What the members of a tensor group exchange for one operator and one sample.
+struct OperatorExchange {
+  Exchange::Kind kind = Exchange::Kind::AllReduce;
+  bool backward = false;    ///< else in the forward
+  bool hidden = false;      ///< beside a product
+  std::int64_t values = 0;  ///< of the whole tensor, in the precision
+  std::int64_t bytes = 0;   ///< likewise, in any precision
+  friend bool operator==(const OperatorExchange&, const OperatorExchange&) = default;
+};
+
+/// What an operator does because its device is a member of a tensor group.
+struct GroupPart {
+  std::int64_t gathered_values = 0;  ///< of its whole input, of which the tensor is a part; held while it runs
+  std::int64_t made_values = 0;      ///< what it makes, of which its output is a part; 0: the output
+  std::vector<OperatorExchange> exchanges;
+  friend bool operator==(const GroupPart&, const GroupPart&) = default;
+};
+
+/// What the kernels of some operators do beside or otherwise than the counts of the operator say.
 struct KernelDetail {
   double winograd_expansion = 0.0;  ///< points of F(4x4, 3x3) tiles per output pixel; 0: not a 3x3 stride-1 convolution
   std::int64_t masked_macs = 0;     ///< of the operator's, those that fused attention skips: the causal mask hides them
+  GroupPart group;
   friend bool operator==(const KernelDetail&, const KernelDetail&) = default;
 };
 
@@ -78,6 +100,15 @@ struct Operator {
   friend bool operator==(const Operator&, const Operator&) = default;
 };
 
+struct Architecture;
+
+/// How a network is divided among the members of a tensor group: what its sizes are is all that it depends on, so it
+/// tells no two networks apart.
+struct Division {
+  std::function<Architecture(const Degrees&)> member;  ///< none: it cannot be divided
+  friend bool operator==(const Division& /*a*/, const Division& /*b*/) { return true; }
+};
+
 /// A network, independent of device and microbatch size.
 struct Architecture {
   std::string name;
@@ -86,6 +117,7 @@ struct Architecture {
   std::int64_t input_bytes = 0;  ///< of one sample
   std::int64_t tokens = 0;       ///< of one sample, which an encoder reads if there is one; 0: it is no sequence
   IndexVector<OperatorId, Operator> operators;
+  Division division;
   friend bool operator==(const Architecture&, const Architecture&) = default;
 };
 
@@ -100,6 +132,14 @@ enum class Granularity {
 [[nodiscard]] const char* to_string(Granularity granularity);
 /// The granularity of that name; none for other names.
 [[nodiscard]] std::optional<Granularity> granularity_of(std::string_view name);
+
+/// The network as one member of a tensor group has it: its part of the weights, of heads, inner sizes and rows of the
+/// table of words, with what it exchanges. It has the operators of the whole, by the same names. A group of one device
+/// has the whole, and pads nothing.
+/// **Requires** degrees of at least 1. **Throws** InputError for a network that cannot be divided so.
+/// **Source** M. Shoeybi et al., "Megatron-LM", 2019, arXiv:1909.08053; with sequence parallelism V. Korthikanti et
+/// al., "Reducing Activation Recomputation in Large Transformer Models", MLSys 2023, arXiv:2205.05198.
+[[nodiscard]] Architecture member_of(const Architecture& whole, const Degrees& degrees);
 
 /// The number of distinct parameters, as publications count them: without tied copies.
 [[nodiscard]] std::int64_t parameter_count(const Architecture& architecture);

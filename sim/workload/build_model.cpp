@@ -31,6 +31,8 @@ void require_countable(const Architecture& net, std::int64_t samples) {
   double parameters = 0;
   for (const Operator& op : net.operators) {
     bytes += 4.0 * (static_cast<double>(op.input_values) + static_cast<double>(op.output_values));
+    bytes +=
+        4.0 * (static_cast<double>(op.kernel.group.gathered_values) + static_cast<double>(op.kernel.group.made_values));
     bytes += 4.0 * static_cast<double>(op.saved_values) + static_cast<double>(op.saved_bytes);
     bytes += 8.0 * op.kernel.winograd_expansion * static_cast<double>(op.output_values);
     parameters += 4.0 * static_cast<double>(op.parameters + op.tied.parameters);
@@ -112,16 +114,23 @@ std::set<OperatorId> kept(const Build& build, LayerId layer) {
   return tensors;
 }
 
-/// The memory of an operator besides the stash: scratch memory; in the forward its output unless some operator keeps
-/// it; in the backward the gradients of its output and of its inputs.
+Bytes values_bytes(const Build& build, std::int64_t values) {
+  return Bytes(values * value_bytes(build.device.precision) * build.samples);
+}
+
+/// The memory of an operator besides the stash: scratch memory, and an input that is gathered for it; in the forward
+/// its output unless some operator keeps it; in the backward the gradients of its output and of its inputs.
 Bytes operator_workspace(const Build& build, OperatorId id, Bytes scratch) {
-  Bytes forward;
-  if (!build.is_kept[id]) forward = tensor_bytes(build, id);
-  Bytes backward = tensor_bytes(build, id);
-  for (const OperatorId input : build.net.operators[id].inputs) {
-    if (!input.is_none()) backward += tensor_bytes(build, input);
+  const Operator& op = build.net.operators[id];
+  const Bytes gathered = values_bytes(build, op.kernel.group.gathered_values);
+  const Bytes made = std::max(tensor_bytes(build, id), values_bytes(build, op.kernel.group.made_values));
+  Bytes inputs;
+  for (const OperatorId input : op.inputs) {
+    if (!input.is_none()) inputs += tensor_bytes(build, input);
   }
-  return scratch + std::max(forward, backward);
+  const Bytes forward = build.is_kept[id] ? made - tensor_bytes(build, id) : made;
+  const Bytes backward = made + std::max(inputs, gathered);
+  return scratch + gathered + std::max(forward, backward);
 }
 
 /// Rounds to the nanosecond: a cost model is not more precise, and so files are the same on every machine. Operators
@@ -157,6 +166,14 @@ void add_tied(const Build& build, LayerGraph& graph) {
   }
 }
 
+void add_exchanges(const Build& build, const Operator& op, Layer& layer) {
+  for (const OperatorExchange& each : op.kernel.group.exchanges) {
+    const Bytes bytes = values_bytes(build, each.values) + Bytes(each.bytes * build.samples);
+    add_exchange(each.backward ? layer.backward_exchanges : layer.forward_exchanges,
+                 {.kind = each.kind, .bytes = bytes, .hidden = each.hidden});
+  }
+}
+
 void add_operators(const Build& build, LayerId id, Layer& layer) {
   layer.parameters = parameters_of(build, build.members[id]);
   layer.stash = sum_of(build, kept(build, id));
@@ -165,6 +182,7 @@ void add_operators(const Build& build, LayerId id, Layer& layer) {
     const OperatorCost cost = operator_cost(op, build.device, build.device.precision, build.samples);
     layer.stash += Bytes((op.saved_bytes + op.saved_values * value_bytes(build.device.precision)) * build.samples);
     layer.workspace = std::max(layer.workspace, operator_workspace(build, member, cost.scratch));
+    add_exchanges(build, op, layer);
   }
   const LayerTimes times = computed_times(build.net, build.members[id], build.device, build.samples);
   layer.forward = times.forward;
@@ -211,14 +229,40 @@ void add_tensors(const Build& build, LayerGraph& graph) {
   }
 }
 
-std::string describe_source(const Build& build, Granularity granularity) {
-  const std::int64_t tied = tied_parameter_count(build.net);
-  std::string text = "computed, not measured: architecture " + build.net.name + " (" + build.net.summary +
-                     ") on the device description " + build.device.name + " in " + to_string(build.device.precision) +
+std::string describe_source(const Architecture& net, const DeviceDescription& device, Granularity granularity,
+                            const Degrees& degrees) {
+  const std::int64_t tied = tied_parameter_count(net);
+  std::string text = "computed, not measured: architecture " + net.name + " (" + net.summary +
+                     ") on the device description " + device.name + " in " + to_string(device.precision) +
                      " by the cost model of docs/explanation/cost-model.md, at " + to_string(granularity) +
-                     " granularity; " + std::to_string(parameter_count(build.net)) + " parameters";
+                     " granularity; " + std::to_string(parameter_count(net)) + " parameters";
   if (tied > 0) text += " and " + std::to_string(tied) + " in tied copies";
-  return text + "; network: " + build.net.source;
+  if (degrees.tensor > 1) {
+    text += "; figures of one of " + std::to_string(degrees.tensor) + " devices that divide each layer";
+    text += degrees.sequence ? ", with sequence parallelism" : ", without sequence parallelism";
+  }
+  return text + "; network: " + net.source;
+}
+
+/// The profile of the network that `net` is or that it is a member's part of; name, source and work are left out.
+LayerGraph profile_of(const Architecture& net, const DeviceDescription& device, std::int64_t samples,
+                      Granularity granularity) {
+  require_countable(net, samples);
+  Build build{net, device, samples, {}, {}, outputs_kept(net)};
+  LayerGraph graph;
+  graph.device_kind = device.name;
+  graph.precision = to_string(device.precision);
+  const std::int64_t parameter = parameter_bytes(device.precision);
+  if (parameter != kPlainParameterBytes) graph.parameter_bytes = parameter;
+  graph.microbatch_size = samples;
+  graph.origin = Origin::Computed;
+  graph.input = tensor_bytes(build, OperatorId::none());
+  assign_layers(build, graph, granularity);
+  for (const LayerId id : indices(graph.layers)) add_operators(build, id, graph.layers[id]);
+  add_edges(build, graph);
+  add_tensors(build, graph);
+  add_tied(build, graph);
+  return graph;
 }
 
 }  // namespace
@@ -241,26 +285,13 @@ LayerTimes computed_times(const Architecture& architecture, const std::vector<Op
 }
 
 Model build_model(const Architecture& architecture, const DeviceDescription& device, std::int64_t microbatch_size,
-                  Granularity granularity) {
+                  Granularity granularity, const Degrees& degrees) {
   STAGECRAFT_CHECK(microbatch_size > 0, "a positive microbatch size");
-  require_countable(architecture, microbatch_size);
-  Build build{architecture, device, microbatch_size, {}, {}, outputs_kept(architecture)};
-  LayerGraph graph;
+  LayerGraph graph = profile_of(member_of(architecture, degrees), device, microbatch_size, granularity);
   graph.name = architecture.name;
-  graph.device_kind = device.name;
-  graph.precision = to_string(device.precision);
-  const std::int64_t parameter = parameter_bytes(device.precision);
-  if (parameter != kPlainParameterBytes) graph.parameter_bytes = parameter;
-  graph.microbatch_size = microbatch_size;
-  graph.source = describe_source(build, granularity);
-  graph.origin = Origin::Computed;
-  graph.input = tensor_bytes(build, OperatorId::none());
+  graph.source = describe_source(architecture, device, granularity, degrees);
   graph.work = {forward_flops(architecture), masked_flops(architecture), architecture.tokens};
-  assign_layers(build, graph, granularity);
-  for (const LayerId id : indices(graph.layers)) add_operators(build, id, graph.layers[id]);
-  add_edges(build, graph);
-  add_tensors(build, graph);
-  add_tied(build, graph);
+  graph.degrees = degrees;
   return {{std::move(graph)}, {}, {}};
 }
 

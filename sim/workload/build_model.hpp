@@ -29,11 +29,15 @@ namespace stagecraft {
 /// that enter the layer; `workspace` is the largest sum over its operators of scratch memory and of the tensors that
 /// live only while it runs. `tensors` are those that pass between layers. So the stash, the time and the workspace of a
 /// stage do not depend on the granularity of its layers.
+///
+/// With `degrees` the figures are those of one member of a tensor group, and layers have what the group exchanges; work
+/// is that of the whole. Edges and tensors are as a member holds them: what all members have alike counts in full.
 /// **Requires** microbatch_size > 0. **Throws** InputError where the device lacks the precision, where the network is
-/// larger than 2^53 bytes, and as `places_of`.
+/// larger than 2^53 bytes, as `member_of` and as `places_of`.
 /// **Cost** O(operators log operators).
 /// **Source** docs/explanation/cost-model.md.
 [[nodiscard]] Model build_model(const Architecture& architecture, const DeviceDescription& device,
-                                std::int64_t microbatch_size, Granularity granularity = Granularity::Layer);
+                                std::int64_t microbatch_size, Granularity granularity = Granularity::Layer,
+                                const Degrees& degrees = {});
 
 }  // namespace stagecraft

@@ -21,8 +21,9 @@ std::optional<Architecture> network_of(const Recipe& recipe) {
 }  // namespace
 
 ComputedProfiles::ComputedProfiles(Architecture architecture, Granularity granularity,
-                                   std::optional<Precision> precision)
-    : architecture_(std::move(architecture)), granularity_(granularity) {
+                                   std::optional<Precision> precision, const Degrees& degrees)
+    : architecture_(std::move(architecture)), granularity_(granularity), precision_(precision), degrees_(degrees) {
+  if (degrees_.devices() > 1) static_cast<void>(member_of(architecture_, degrees_));
   for (const WorkloadInfo& known : known_devices()) {
     DeviceDescription device = *find_device(known.name);
     if (precision && rate_in(device, *precision) <= FlopsPerSecond(0)) continue;
@@ -32,17 +33,22 @@ ComputedProfiles::ComputedProfiles(Architecture architecture, Granularity granul
 }
 
 LayerGraph ComputedProfiles::make_profile(const std::string& kind, std::int64_t samples) const {
-  return std::move(build_model(architecture_, devices_.at(kind), samples, granularity_).profiles.front());
+  return std::move(build_model(architecture_, devices_.at(kind), samples, granularity_, degrees_).profiles.front());
 }
 
-std::optional<Model> computed_model(const Recipe& recipe, const std::string& device, std::int64_t samples) {
+std::shared_ptr<const ProfileSource> ComputedProfiles::sharded(const Degrees& degrees) const {
+  return std::make_shared<const ComputedProfiles>(architecture_, granularity_, precision_, degrees);
+}
+
+std::optional<Model> computed_model(const Recipe& recipe, const std::string& device, std::int64_t samples,
+                                    const Degrees& degrees) {
   const std::optional<Granularity> granularity = granularity_of(recipe.granularity);
   std::optional<Architecture> architecture = network_of(recipe);
   if (!granularity || !architecture || !find_device(device)) return std::nullopt;
   const std::optional<Precision> precision = recipe.precision ? precision_of(*recipe.precision) : std::nullopt;
   if (recipe.precision && !precision) return std::nullopt;
   if (precision) static_cast<void>(find_device(device, *precision));
-  auto computed = std::make_shared<const ComputedProfiles>(std::move(*architecture), *granularity, precision);
+  auto computed = std::make_shared<const ComputedProfiles>(std::move(*architecture), *granularity, precision, degrees);
   Model model{{computed->profile(device, samples)}, recipe, {}};
   model.computed = std::move(computed);
   return model;

@@ -7,35 +7,44 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace stagecraft {
 
-/// What the cost model gives for one network, at any size and on every device kind of the catalogue, each in the
-/// precision of its description, or on those that have `precision` in that one.
+/// What the cost model gives for one network, or for a member of a group that divides it, at any size and on every
+/// device kind of the catalogue, each in the precision of its description, or on those that have `precision` in that
+/// one.
 class ComputedProfiles final : public ProfileSource {
  public:
-  ComputedProfiles(Architecture architecture, Granularity granularity, std::optional<Precision> precision);
+  /// **Throws** InputError as `member_of`.
+  ComputedProfiles(Architecture architecture, Granularity granularity, std::optional<Precision> precision,
+                   const Degrees& degrees = {});
 
   [[nodiscard]] bool has(const std::string& kind) const override { return devices_.contains(kind); }
   [[nodiscard]] Origin origin(const std::string& /*kind*/, std::int64_t /*samples*/) const override {
     return Origin::Computed;
   }
 
+  [[nodiscard]] std::shared_ptr<const ProfileSource> sharded(const Degrees& degrees) const override;
+
  private:
   [[nodiscard]] LayerGraph make_profile(const std::string& kind, std::int64_t samples) const override;
 
   Architecture architecture_;
   Granularity granularity_;
+  std::optional<Precision> precision_;
+  Degrees degrees_;
   std::map<std::string, DeviceDescription> devices_;
 };
 
-/// The model that `recipe` describes, with its profile on `device` at `samples`; none if a catalogue lacks a name.
+/// The model that `recipe` describes, with its profile on `device` at `samples`; none if a catalogue lacks a name. With
+/// `degrees` its profiles are those of one member of such a group.
 /// **Throws** InputError as `build_model`, for an image or a sequence that the network cannot bear, and for a precision
 /// that the device lacks.
-[[nodiscard]] std::optional<Model> computed_model(const Recipe& recipe, const std::string& device,
-                                                  std::int64_t samples);
+[[nodiscard]] std::optional<Model> computed_model(const Recipe& recipe, const std::string& device, std::int64_t samples,
+                                                  const Degrees& degrees = {});
 
 }  // namespace stagecraft

@@ -5,7 +5,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -18,6 +20,28 @@ DecoderSize filled_decoder(DecoderSize size) {
   if (size.latent.key_value_rank > 0) return size;
   if (size.head_size == 0) size.head_size = size.hidden / size.heads;
   if (size.key_value_heads == 0) size.key_value_heads = size.heads;
+  return size;
+}
+
+std::vector<DividedCount> divided_counts(const DecoderSize& size) {
+  std::vector<DividedCount> counts{{"heads", size.heads}};
+  if (size.latent.key_value_rank == 0) counts.push_back({"heads of keys and values", size.key_value_heads, true});
+  const bool has_mlp = size.experts.count == 0 || size.experts.dense_layers > 0;
+  if (has_mlp) counts.push_back({"values inside an MLP", size.feed_forward});
+  if (size.experts.shared_feed_forward > 0) {
+    counts.push_back({"values inside the shared experts", size.experts.shared_feed_forward});
+  }
+  return counts;
+}
+
+/// The sizes of one member of a group: of heads, inner sizes and the table of words its part, of experts all.
+DecoderSize member_size(DecoderSize size, const Degrees& degrees) {
+  const std::int64_t members = degrees.tensor;
+  size.heads /= members;
+  size.feed_forward /= members;
+  size.experts.shared_feed_forward /= members;
+  if (size.latent.key_value_rank == 0) size.key_value_heads = std::max<std::int64_t>(1, size.key_value_heads / members);
+  size.vocabulary = vocabulary_rows(size.vocabulary, degrees);
   return size;
 }
 
@@ -50,7 +74,7 @@ DraftLabel decoder_label(const DecoderSize& size, std::int64_t block, const std:
 std::vector<OperatorId> add_second_half(DecoderDraft& decoder, std::int64_t block, OperatorId normal) {
   if (has_experts(decoder.size, block)) return add_decoder_experts(decoder, normal);
   const Rows inner{decoder.size.sequence, decoder.size.feed_forward};
-  return {add_half_dropout(decoder, add_decoder_mlp(decoder, "", normal, inner))};
+  return {add_half_dropout(decoder, add_decoder_mlp(decoder, normal, {"", inner}))};
 }
 
 OperatorId add_to_stream(DecoderDraft& decoder, std::vector<OperatorId> changes, OperatorId stream) {
@@ -95,7 +119,10 @@ OperatorId add_decoder_embedding(DecoderDraft& decoder) {
   draft.label = single_label("embedding");
   const Rows words{size.sequence, size.embedding_size};
   OperatorId stream = add_table(draft, "words", size.vocabulary, words);
-  if (words.width != size.hidden) stream = add_linear(draft, "project_in", stream, words, size.hidden, Bias::Without);
+  make_exit(draft, stream, words);
+  if (words.width != size.hidden) {
+    stream = add_linear(draft, "project_in", stream, own_rows(draft, words), size.hidden, Bias::Without);
+  }
   if (size.positions > 0) {
     const OperatorId positions = add_table(draft, "positions", size.positions, decoder.rows());
     stream = add_stream_sum(draft, "sum", {stream, positions}, decoder.rows().values());
@@ -116,7 +143,24 @@ void add_decoder_head(DecoderDraft& decoder, OperatorId stream) {
   const OperatorId logits =
       size.form.tied ? add_tied_decoder(draft, "embedding.words", stream, words, size.vocabulary, Bias::Without)
                      : add_linear(draft, "decoder", stream, words, size.vocabulary, Bias::Without);
-  add_loss(draft, logits, size.sequence, size.vocabulary);
+  make_entry(draft, logits, words);
+  add_group_loss(draft, logits, size.sequence, size.vocabulary);
+}
+
+/// The decoder of these sizes as one member of a group has it.
+Architecture decoder_member(const std::string& name, const DecoderSize& filled, const Degrees& degrees) {
+  DecoderDraft decoder;
+  decoder.size = member_size(filled, degrees);
+  decoder.draft.degrees = degrees;
+  Architecture& net = decoder.draft.net;
+  net.name = name;
+  net.summary = decoder_summary(filled);
+  net.input_bytes = kTokenBytes * filled.sequence;
+  net.tokens = filled.sequence;
+  OperatorId stream = add_decoder_embedding(decoder);
+  for (std::int64_t block = 0; block < filled.layers; ++block) stream = add_decoder_block(decoder, block, stream);
+  add_decoder_head(decoder, stream);
+  return std::move(net);
 }
 
 }  // namespace
@@ -130,17 +174,13 @@ Architecture decoder(const std::string& name, const DecoderSize& size) {
   if (const auto defect = defect_of(size)) {
     throw InputError("the size '" + defect->key + "' of a decoder: expected " + defect->expected);
   }
-  DecoderDraft decoder;
-  decoder.size = filled_decoder(size);
-  Architecture& net = decoder.draft.net;
-  net.name = name;
-  net.summary = decoder_summary(decoder.size);
-  net.input_bytes = kTokenBytes * size.sequence;
-  net.tokens = size.sequence;
-  OperatorId stream = add_decoder_embedding(decoder);
-  for (std::int64_t block = 0; block < size.layers; ++block) stream = add_decoder_block(decoder, block, stream);
-  add_decoder_head(decoder, stream);
-  return std::move(net);
+  const DecoderSize filled = filled_decoder(size);
+  Architecture net = decoder_member(name, filled, {});
+  net.division.member = [name, filled](const Degrees& degrees) {
+    require_divisible(name, divided_counts(filled), filled.sequence, degrees);
+    return decoder_member(name, filled, degrees);
+  };
+  return net;
 }
 
 }  // namespace stagecraft

@@ -35,9 +35,10 @@ OperatorId add_latent_heads(DecoderDraft& decoder, OperatorId queries, OperatorI
 OperatorId add_latent_queries(DecoderDraft& decoder, OperatorId normal) {
   const LatentSize& part = decoder.size.latent;
   const std::int64_t width = decoder.size.heads * (part.nope + part.rope);
-  if (part.query_rank == 0) return add_linear(decoder.draft, "query", normal, decoder.rows(), width, Bias::Without);
+  const Rows all = decoder.all_rows();
+  if (part.query_rank == 0) return add_entry_product(decoder.draft, "query", normal, all, width, Bias::Without);
   const Rows narrow{decoder.size.sequence, part.query_rank};
-  const OperatorId down = add_linear(decoder.draft, "query_down", normal, decoder.rows(), narrow.width, Bias::Without);
+  const OperatorId down = add_entry_product(decoder.draft, "query_down", normal, all, narrow.width, Bias::Without);
   const OperatorId latent = add_decoder_norm(decoder, "query_norm", down, narrow);
   return add_linear(decoder.draft, "query_up", latent, narrow, width, Bias::Without);
 }
@@ -49,7 +50,7 @@ OperatorId add_latent_attention(DecoderDraft& decoder, OperatorId normal) {
   const OperatorId queries = add_latent_queries(decoder, normal);
   const Rows narrow{size.sequence, part.key_value_rank};
   const OperatorId down =
-      add_linear(draft, "key_value_down", normal, decoder.rows(), narrow.width + part.rope, Bias::Without);
+      add_entry_product(draft, "key_value_down", normal, decoder.all_rows(), narrow.width + part.rope, Bias::Without);
   const OperatorId latent = add_decoder_norm(decoder, "key_value_norm", down, narrow);
   const OperatorId up =
       add_linear(draft, "key_value_up", latent, narrow, size.heads * (part.nope + part.value), Bias::Without);
@@ -64,9 +65,10 @@ OperatorId add_grouped_attention(DecoderDraft& decoder, OperatorId normal) {
   const DecoderSize& size = decoder.size;
   const std::int64_t narrow = size.key_value_heads * size.head_size;
   const Bias bias = bias_if(size.form.query_bias);
-  const OperatorId queries = add_linear(draft, "query", normal, decoder.rows(), size.heads * size.head_size, bias);
-  const OperatorId keys = add_linear(draft, "key", normal, decoder.rows(), narrow, bias);
-  const OperatorId values = add_linear(draft, "value", normal, decoder.rows(), narrow, bias);
+  const Rows all = decoder.all_rows();
+  const OperatorId queries = add_entry_product(draft, "query", normal, all, size.heads * size.head_size, bias);
+  const OperatorId keys = add_entry_product(draft, "key", normal, all, narrow, bias);
+  const OperatorId values = add_entry_product(draft, "value", normal, all, narrow, bias);
   std::vector<OperatorId> inputs = {queries, keys, values};
   if (size.form.rotary || size.form.query_key_norm) inputs = {add_rotated(decoder, queries, keys), values};
   const FusedAttentionShape shape{size.heads, size.sequence, std::min(size.sequence, size.window), size.head_size,
@@ -82,7 +84,7 @@ OperatorId add_decoder_attention(DecoderDraft& decoder, OperatorId normal) {
   const bool is_latent = size.latent.key_value_rank > 0;
   const OperatorId context = is_latent ? add_latent_attention(decoder, normal) : add_grouped_attention(decoder, normal);
   const Rows wide{size.sequence, size.heads * (is_latent ? size.latent.value : size.head_size)};
-  return add_linear(decoder.draft, "projection", context, wide, size.hidden, bias_if(size.form.projection_bias));
+  return add_exit_product(decoder.draft, "projection", context, wide, size.hidden, bias_if(size.form.projection_bias));
 }
 
 }  // namespace stagecraft

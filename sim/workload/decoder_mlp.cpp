@@ -5,18 +5,22 @@ namespace {
 
 constexpr std::int64_t kRoutingBytes = 4;  ///< of the probability of a token and expert, fp32
 
-/// A product with the weights of `copies` experts.
-struct MlpProduct {
-  Rows from;
-  std::int64_t to = 0;
-  std::int64_t copies = 1;
-};
-
-OperatorId add_mlp_product(DecoderDraft& decoder, const std::string& name, OperatorId input,
-                           const MlpProduct& product) {
+OperatorId add_wide_product(DecoderDraft& decoder, const std::string& name, OperatorId input, const DecoderMlp& mlp) {
   const Bias bias = decoder.size.form.mlp_bias ? Bias::With : Bias::Without;
-  const OperatorId added = add_linear(decoder.draft, name, input, product.from, product.to, bias);
-  decoder.draft.net.operators[added].parameters *= product.copies;
+  const Rows outer{mlp.inner.count, decoder.size.hidden};
+  if (mlp.experts == 0) return add_entry_product(decoder.draft, name, input, outer, mlp.inner.width, bias);
+  const OperatorId added = add_linear(decoder.draft, name, input, outer, mlp.inner.width, bias);
+  decoder.draft.net.operators[added].parameters *= mlp.experts;
+  return added;
+}
+
+OperatorId add_narrow_product(DecoderDraft& decoder, OperatorId input, const DecoderMlp& mlp) {
+  const Bias bias = decoder.size.form.mlp_bias ? Bias::With : Bias::Without;
+  const std::string name = mlp.prefix + "down";
+  const std::int64_t to = decoder.size.hidden;
+  if (mlp.experts == 0) return add_exit_product(decoder.draft, name, input, mlp.inner, to, bias, mlp.sum);
+  const OperatorId added = add_linear(decoder.draft, name, input, mlp.inner, to, bias);
+  decoder.draft.net.operators[added].parameters *= mlp.experts;
   return added;
 }
 
@@ -35,7 +39,8 @@ OperatorId add_activation(DecoderDraft& decoder, const std::string& name, std::v
 OperatorId add_routing(DecoderDraft& decoder, OperatorId normal) {
   const DecoderSize& size = decoder.size;
   const Bias bias = size.experts.router_bias ? Bias::With : Bias::Without;
-  const OperatorId router = add_linear(decoder.draft, "router", normal, decoder.rows(), size.experts.count, bias);
+  const OperatorId router =
+      add_entry_product(decoder.draft, "router", normal, decoder.all_rows(), size.experts.count, bias);
   Operator op;
   op.kind = OperatorKind::Softmax;
   op.inputs = {router};
@@ -61,7 +66,9 @@ OperatorId add_combine(DecoderDraft& decoder, OperatorId made) {
   op.output_values = decoder.rows().values();
   op.input_values = decoder.size.experts.active * op.output_values;
   op.saves_input = true;
-  return add_operator(decoder.draft, "combine", op);
+  const OperatorId combined = add_operator(decoder.draft, "combine", op);
+  exchange_sum(decoder.draft, combined, decoder.all_rows());
+  return combined;
 }
 
 /// What the shared experts made of a token times a weight of its own; the gradients need both.
@@ -70,33 +77,31 @@ OperatorId add_shared_gate(DecoderDraft& decoder, OperatorId normal, OperatorId 
   Operator op;
   op.inputs = {made, weight};
   op.output_values = decoder.rows().values();
-  op.input_values = op.output_values + decoder.size.sequence;
+  op.input_values = op.output_values + decoder.rows().count;
   op.saves_input = true;
   return add_operator(decoder.draft, "shared_scale", op);
 }
 
 }  // namespace
 
-OperatorId add_decoder_mlp(DecoderDraft& decoder, const std::string& prefix, OperatorId input, Rows inner,
-                           std::int64_t copies) {
-  const Rows outer{inner.count, decoder.size.hidden};
+OperatorId add_decoder_mlp(DecoderDraft& decoder, OperatorId input, const DecoderMlp& mlp) {
   std::vector<OperatorId> wide;
-  if (decoder.size.form.gated)
-    wide.push_back(add_mlp_product(decoder, prefix + "gate", input, {outer, inner.width, copies}));
-  wide.push_back(add_mlp_product(decoder, prefix + "up", input, {outer, inner.width, copies}));
-  const OperatorId active = add_activation(decoder, prefix + "activation", wide, inner.values());
-  return add_mlp_product(decoder, prefix + "down", active, {inner, outer.width, copies});
+  if (decoder.size.form.gated) wide.push_back(add_wide_product(decoder, mlp.prefix + "gate", input, mlp));
+  wide.push_back(add_wide_product(decoder, mlp.prefix + "up", input, mlp));
+  const OperatorId active = add_activation(decoder, mlp.prefix + "activation", wide, mlp.inner.values());
+  return add_narrow_product(decoder, active, mlp);
 }
 
 std::vector<OperatorId> add_decoder_experts(DecoderDraft& decoder, OperatorId normal) {
   const DecoderSize& size = decoder.size;
   const ExpertSize& experts = size.experts;
   const OperatorId tokens = add_dispatch(decoder, normal, add_routing(decoder, normal));
-  const Rows inner{experts.active * size.sequence, experts.feed_forward};
-  const OperatorId made = add_decoder_mlp(decoder, "expert_", tokens, inner, experts.count);
+  const Rows inner{experts.active * decoder.rows().count, experts.feed_forward};
+  const OperatorId made = add_decoder_mlp(decoder, tokens, {"expert_", inner, experts.count});
   std::vector<OperatorId> terms = {add_combine(decoder, made)};
   if (experts.shared_feed_forward > 0) {
-    const OperatorId shared = add_decoder_mlp(decoder, "shared_", normal, {size.sequence, experts.shared_feed_forward});
+    const Rows wide{size.sequence, experts.shared_feed_forward};
+    const OperatorId shared = add_decoder_mlp(decoder, normal, {"shared_", wide, 0, Sum::WithAnother});
     terms.push_back(experts.shared_gate ? add_shared_gate(decoder, normal, shared) : shared);
   }
   return terms;

@@ -20,11 +20,20 @@ struct DraftLabel {
   std::string block_type;
 };
 
+/// A tensor, and the layer for which the members of a group have gathered it last.
+struct TensorReader {
+  OperatorId tensor;
+  std::string layer;
+  friend bool operator==(const TensorReader&, const TensorReader&) = default;
+};
+
 /// A network of sequences under construction. Each function below appends one operator (or a few, where it says so)
 /// to the layer of `label`, under a name that begins with the layer's, and returns the tensor it makes.
 struct Draft {
   Architecture net;
   DraftLabel label;
+  Degrees degrees;  ///< of the group of which the network is for one member
+  TensorReader gathered;
 };
 
 OperatorId add_operator(Draft& draft, const std::string& name, Operator op);

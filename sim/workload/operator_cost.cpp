@@ -42,7 +42,7 @@ Work work_of(const Operator& op, const DeviceDescription& device, Precision prec
   const double value = samples * static_cast<double>(value_bytes(precision));
   Work work;
   work.input = value * static_cast<double>(op.input_values);
-  work.output = value * static_cast<double>(op.output_values);
+  work.output = value * static_cast<double>(std::max(op.output_values, op.kernel.group.made_values));
   work.parameter = static_cast<double>(parameter_bytes(precision));
   work.parameters = work.parameter * static_cast<double>(op.parameters + op.tied.parameters);
   work.kept = samples * static_cast<double>(op.saved_bytes) + value * static_cast<double>(op.saved_values);

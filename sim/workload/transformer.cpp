@@ -1,7 +1,7 @@
 #include "sim/workload/transformer.hpp"
 
 #include "sim/base/error.hpp"
-#include "sim/workload/draft.hpp"
+#include "sim/workload/group_draft.hpp"
 
 #include <fmt/core.h>
 
@@ -10,26 +10,29 @@
 namespace stagecraft {
 namespace {
 
-/// A transformer under construction.
+/// A transformer under construction. Sizes that the members of a tensor group divide are those of one member.
 struct Stack {
   Draft draft;
   TransformerSize size;
 
-  [[nodiscard]] Rows rows() const { return {size.sequence, size.hidden}; }
-  [[nodiscard]] std::int64_t activations() const { return size.sequence * size.hidden; }
-  [[nodiscard]] AttentionShape attention() const { return {size.heads, size.sequence, size.sequence, size.hidden}; }
+  [[nodiscard]] Rows all_rows() const { return {size.sequence, size.hidden}; }
+  [[nodiscard]] Rows rows() const { return own_rows(draft, all_rows()); }  ///< of the stream
+  [[nodiscard]] std::int64_t activations() const { return rows().values(); }
+  [[nodiscard]] std::int64_t width() const { return size.hidden / draft.degrees.tensor; }  ///< of all heads
+  [[nodiscard]] AttentionShape attention() const { return {size.heads, size.sequence, size.sequence, width()}; }
 };
 
 OperatorId add_mlp_core(Stack& stack, OperatorId input) {
   const Rows inner{stack.size.sequence, stack.size.feed_forward};
-  const OperatorId wide = add_linear(stack.draft, "up", input, stack.rows(), inner.width);
+  const OperatorId wide = add_entry_product(stack.draft, "up", input, stack.all_rows(), inner.width, Bias::With);
   const OperatorId active = add_gelu(stack.draft, "gelu", wide, inner.values());
-  const OperatorId narrow = add_linear(stack.draft, "down", active, inner, stack.size.hidden);
+  const OperatorId narrow = add_exit_product(stack.draft, "down", active, inner, stack.size.hidden, Bias::With);
   return add_dropout(stack.draft, "dropout", narrow, stack.activations());
 }
 
 OperatorId add_projection(Stack& stack, OperatorId context) {
-  const OperatorId out = add_linear(stack.draft, "projection", context, stack.rows(), stack.size.hidden);
+  const Rows heads{stack.size.sequence, stack.width()};
+  const OperatorId out = add_exit_product(stack.draft, "projection", context, heads, stack.size.hidden, Bias::With);
   return add_dropout(stack.draft, "dropout", out, stack.activations());
 }
 
@@ -44,11 +47,11 @@ OperatorId add_residual(Stack& stack, OperatorId change, OperatorId stream) {
 
 OperatorId add_bert_block(Stack& stack, std::int64_t block, OperatorId input) {
   Draft& draft = stack.draft;
-  const std::int64_t hidden = stack.size.hidden;
+  const Rows all = stack.all_rows();
   draft.label = half_label(block, "attention");
-  const OperatorId queries = add_linear(draft, "query", input, stack.rows(), hidden);
-  const OperatorId keys = add_linear(draft, "key", input, stack.rows(), hidden);
-  const OperatorId values = add_linear(draft, "value", input, stack.rows(), hidden);
+  const OperatorId queries = add_entry_product(draft, "query", input, all, stack.width(), Bias::With);
+  const OperatorId keys = add_entry_product(draft, "key", input, all, stack.width(), Bias::With);
+  const OperatorId values = add_entry_product(draft, "value", input, all, stack.width(), Bias::With);
   const OperatorId context = add_attention(draft, queries, keys, values, stack.attention());
   const OperatorId attended = add_projection(stack, context);
   const OperatorId middle = add_norm(draft, "norm", add_residual(stack, attended, input), stack.rows());
@@ -61,7 +64,7 @@ OperatorId add_gpt_block(Stack& stack, std::int64_t block, OperatorId input) {
   Draft& draft = stack.draft;
   draft.label = half_label(block, "attention");
   const OperatorId normal = add_norm(draft, "norm", input, stack.rows());
-  const OperatorId qkv = add_linear(draft, "qkv", normal, stack.rows(), 3 * stack.size.hidden);
+  const OperatorId qkv = add_entry_product(draft, "qkv", normal, stack.all_rows(), 3 * stack.width(), Bias::With);
   const OperatorId attended = add_projection(stack, add_attention(draft, qkv, qkv, qkv, stack.attention()));
   const OperatorId middle = add_residual(stack, attended, input);
   draft.label = half_label(block, "mlp");
@@ -69,11 +72,20 @@ OperatorId add_gpt_block(Stack& stack, std::int64_t block, OperatorId input) {
   return add_residual(stack, transformed, middle);
 }
 
-/// The dense layer and tanh on the first token. PyTorch keeps the whole tensor that the token is a view of.
+/// The dense layer and tanh on the first token. PyTorch keeps the whole tensor that the token is a view of. Each member
+/// of a group has all of it, and gathers that tensor.
 OperatorId add_pooler(Stack& stack, OperatorId input) {
   const Rows token{1, stack.size.hidden};
   const OperatorId dense = add_linear(stack.draft, "pooler", input, token, token.width);
+  gather(stack.draft, dense, stack.all_rows());
   return add_tanh(stack.draft, "tanh", dense, token.width);
+}
+
+OperatorId add_logits(Stack& stack, OperatorId normal, Bias bias) {
+  const OperatorId logits =
+      add_tied_decoder(stack.draft, "embedding.words", normal, stack.all_rows(), stack.size.vocabulary, bias);
+  make_entry(stack.draft, logits, stack.all_rows());
+  return logits;
 }
 
 /// The logits of every token, from the dense layer and the normalisation before a tied decoder.
@@ -82,12 +94,12 @@ OperatorId add_masked_language_logits(Stack& stack, OperatorId input) {
   const OperatorId dense = add_linear(draft, "dense", input, stack.rows(), stack.size.hidden);
   const OperatorId active = add_gelu(draft, "gelu", dense, stack.activations());
   const OperatorId normal = add_norm(draft, "norm", active, stack.rows());
-  return add_tied_decoder(draft, "embedding.words", normal, stack.rows(), stack.size.vocabulary, Bias::With);
+  return add_logits(stack, normal, Bias::With);
 }
 
 void add_masked_language_head(Stack& stack, OperatorId input) {
   const OperatorId logits = add_masked_language_logits(stack, input);
-  add_loss(stack.draft, logits, stack.size.sequence, stack.size.vocabulary);
+  add_group_loss(stack.draft, logits, stack.size.sequence, stack.size.vocabulary);
 }
 
 void add_pretraining_head(Stack& stack, OperatorId input) {
@@ -95,7 +107,7 @@ void add_pretraining_head(Stack& stack, OperatorId input) {
   const OperatorId pooled = add_pooler(stack, input);
   const OperatorId logits = add_masked_language_logits(stack, input);
   const OperatorId next = add_linear(draft, "next_sentence", pooled, {1, stack.size.hidden}, 2);
-  const OperatorId loss = add_loss(draft, logits, stack.size.sequence, stack.size.vocabulary);
+  const OperatorId loss = add_group_loss(draft, logits, stack.size.sequence, stack.size.vocabulary);
   draft.net.operators[loss].inputs.push_back(next);
 }
 
@@ -108,11 +120,24 @@ const char* family_of(BertHead head) {
   return "";
 }
 
-Stack begin(const std::string& name, const std::string& family, const TransformerSize& size) {
-  require_countable(size);
+TransformerSize filled_transformer(TransformerSize size) {
+  if (size.feed_forward == 0) size.feed_forward = 4 * size.hidden;
+  return size;
+}
+
+/// The sizes of one member of a group.
+TransformerSize transformer_member(TransformerSize size, const Degrees& degrees) {
+  size.heads /= degrees.tensor;
+  size.feed_forward /= degrees.tensor;
+  size.vocabulary = vocabulary_rows(size.vocabulary, degrees);
+  return size;
+}
+
+/// Of whole sizes the part of one member of a group.
+Stack begin(const std::string& name, const std::string& family, const TransformerSize& size, const Degrees& degrees) {
   Stack stack;
-  stack.size = size;
-  if (size.feed_forward == 0) stack.size.feed_forward = 4 * size.hidden;
+  stack.size = transformer_member(size, degrees);
+  stack.draft.degrees = degrees;
   Architecture& net = stack.draft.net;
   net.name = name;
   net.summary = fmt::format("{}, {} blocks, hidden {}, {} heads, sequence {}", family, size.layers, size.hidden,
@@ -121,6 +146,59 @@ Stack begin(const std::string& name, const std::string& family, const Transforme
   net.tokens = size.sequence;
   stack.draft.label = single_label("embedding");
   return stack;
+}
+
+OperatorId add_words(Stack& stack) {
+  const OperatorId words = add_table(stack.draft, "words", stack.size.vocabulary, stack.all_rows());
+  make_exit(stack.draft, words, stack.all_rows());
+  return words;
+}
+
+Architecture bert_member(const std::string& name, const TransformerSize& size, BertHead head, const Degrees& degrees) {
+  Stack stack = begin(name, family_of(head), size, degrees);
+  Draft& draft = stack.draft;
+  draft.net.source = "Devlin et al., BERT, NAACL 2019, arXiv:1810.04805";
+  const OperatorId words = add_words(stack);
+  const OperatorId positions = add_table(draft, "positions", size.positions, stack.rows());
+  const OperatorId segments = add_table(draft, "segments", 2, stack.rows());
+  const OperatorId sum = add_sum(draft, "sum", {words, positions, segments}, stack.activations());
+  const OperatorId normal = add_norm(draft, "norm", sum, stack.rows());
+  OperatorId stream = add_dropout(draft, "dropout", normal, stack.activations());
+  for (std::int64_t block = 0; block < size.layers; ++block) stream = add_bert_block(stack, block, stream);
+  draft.label = single_label(head == BertHead::Pooler ? "pooler" : "head");
+  switch (head) {
+    case BertHead::Pooler: add_pooler(stack, stream); break;
+    case BertHead::Pretraining: add_pretraining_head(stack, stream); break;
+    case BertHead::MaskedLanguage: add_masked_language_head(stack, stream); break;
+  }
+  return std::move(draft.net);
+}
+
+Architecture gpt_member(const std::string& name, const TransformerSize& size, const Degrees& degrees) {
+  Stack stack = begin(name, "GPT", size, degrees);
+  Draft& draft = stack.draft;
+  draft.net.source = "Radford et al., Language Models are Unsupervised Multitask Learners, OpenAI 2019";
+  const OperatorId words = add_words(stack);
+  const OperatorId positions = add_table(draft, "positions", size.positions, stack.rows());
+  const OperatorId sum = add_stream_sum(draft, "sum", {words, positions}, stack.activations());
+  OperatorId stream = add_dropout(draft, "dropout", sum, stack.activations());
+  for (std::int64_t block = 0; block < size.layers; ++block) stream = add_gpt_block(stack, block, stream);
+  draft.label = single_label("head");
+  const OperatorId normal = add_norm(draft, "norm", stream, stack.rows());
+  add_group_loss(draft, add_logits(stack, normal, Bias::Without), stack.size.sequence, stack.size.vocabulary);
+  return std::move(draft.net);
+}
+
+/// The network that `make` makes for the member of a group of these degrees, and how it is divided.
+template <class Make>
+Architecture divisible(const std::string& name, const TransformerSize& whole, const Make& make) {
+  Architecture net = make(Degrees{});
+  net.division.member = [name, whole, make](const Degrees& degrees) {
+    require_divisible(name, {{"heads", whole.heads}, {"values inside an MLP", whole.feed_forward}}, whole.sequence,
+                      degrees);
+    return make(degrees);
+  };
+  return net;
 }
 
 }  // namespace
@@ -145,40 +223,16 @@ void require_countable(const TransformerSize& size) {
 }
 
 Architecture bert(const std::string& name, const TransformerSize& size, BertHead head) {
-  Stack stack = begin(name, family_of(head), size);
-  Draft& draft = stack.draft;
-  draft.net.source = "Devlin et al., BERT, NAACL 2019, arXiv:1810.04805";
-  const OperatorId words = add_table(draft, "words", size.vocabulary, stack.rows());
-  const OperatorId positions = add_table(draft, "positions", size.positions, stack.rows());
-  const OperatorId segments = add_table(draft, "segments", 2, stack.rows());
-  const OperatorId sum = add_sum(draft, "sum", {words, positions, segments}, stack.activations());
-  const OperatorId normal = add_norm(draft, "norm", sum, stack.rows());
-  OperatorId stream = add_dropout(draft, "dropout", normal, stack.activations());
-  for (std::int64_t block = 0; block < size.layers; ++block) stream = add_bert_block(stack, block, stream);
-  draft.label = single_label(head == BertHead::Pooler ? "pooler" : "head");
-  switch (head) {
-    case BertHead::Pooler: add_pooler(stack, stream); break;
-    case BertHead::Pretraining: add_pretraining_head(stack, stream); break;
-    case BertHead::MaskedLanguage: add_masked_language_head(stack, stream); break;
-  }
-  return std::move(draft.net);
+  require_countable(size);
+  const TransformerSize whole = filled_transformer(size);
+  return divisible(name, whole,
+                   [name, whole, head](const Degrees& degrees) { return bert_member(name, whole, head, degrees); });
 }
 
 Architecture gpt(const std::string& name, const TransformerSize& size) {
-  Stack stack = begin(name, "GPT", size);
-  Draft& draft = stack.draft;
-  draft.net.source = "Radford et al., Language Models are Unsupervised Multitask Learners, OpenAI 2019";
-  const OperatorId words = add_table(draft, "words", size.vocabulary, stack.rows());
-  const OperatorId positions = add_table(draft, "positions", size.positions, stack.rows());
-  const OperatorId sum = add_stream_sum(draft, "sum", {words, positions}, stack.activations());
-  OperatorId stream = add_dropout(draft, "dropout", sum, stack.activations());
-  for (std::int64_t block = 0; block < size.layers; ++block) stream = add_gpt_block(stack, block, stream);
-  draft.label = single_label("head");
-  const OperatorId normal = add_norm(draft, "norm", stream, stack.rows());
-  const OperatorId logits =
-      add_tied_decoder(draft, "embedding.words", normal, stack.rows(), size.vocabulary, Bias::Without);
-  add_loss(draft, logits, size.sequence, size.vocabulary);
-  return std::move(draft.net);
+  require_countable(size);
+  const TransformerSize whole = filled_transformer(size);
+  return divisible(name, whole, [name, whole](const Degrees& degrees) { return gpt_member(name, whole, degrees); });
 }
 
 }  // namespace stagecraft

@@ -1,0 +1,217 @@
+// What one device of a tensor group has, keeps and exchanges, beside numbers that were computed from tensor shapes
+// independently of this program.
+#include "sim/model/layer_graph.hpp"
+#include "sim/workload/build_model.hpp"
+#include "sim/workload/catalogue.hpp"
+#include "sim/workload/decoder.hpp"
+#include "sim/workload/transformer.hpp"
+#include "tests/paths.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+using nlohmann::json;
+
+const std::filesystem::path kParallelism = std::filesystem::path(STAGECRAFT_SHARED_DIR) / "reference/parallelism";
+
+json reference(const std::string& name) {
+  std::ifstream in(kParallelism / (name + ".json"));
+  return json::parse(in);
+}
+
+std::int64_t number(const json& of, const char* key, std::int64_t otherwise = 0) {
+  return of.contains(key) ? of.at(key).get<std::int64_t>() : otherwise;
+}
+
+LatentSize latent_size(const json& model) {
+  if (!model.contains("mla")) return {};
+  const json& mla = model.at("mla");
+  return {number(mla, "q_rank"), number(mla, "kv_rank"), number(mla, "head_nope"), number(mla, "head_rope"),
+          number(mla, "head_value")};
+}
+
+Architecture decoder_of(const json& model, std::int64_t sequence) {
+  DecoderSize size;
+  size.layers = number(model, "layers");
+  size.hidden = number(model, "hidden");
+  size.heads = number(model, "heads");
+  size.key_value_heads = number(model, "kv_heads");
+  size.head_size = number(model, "head_size");
+  size.feed_forward = number(model, "feed_forward");
+  size.sequence = sequence;
+  size.vocabulary = number(model, "vocabulary");
+  size.form.query_key_norm = model.value("qk_norm", false);
+  if (model.contains("experts")) {
+    size.experts = {.count = number(model, "experts"),
+                    .active = number(model, "top_k"),
+                    .feed_forward = number(model, "expert_feed_forward"),
+                    .shared_feed_forward = number(model, "shared_feed_forward"),
+                    .dense_layers = number(model, "dense_layers"),
+                    .router_bias = model.value("router_bias", false)};
+  }
+  size.latent = latent_size(model);
+  return decoder("decoder", size);
+}
+
+Architecture network_of(const std::string& name, std::int64_t sequence = 0) {
+  const json model = reference("models").at("models").at(name);
+  const std::int64_t tokens = sequence > 0 ? sequence : number(model, "sequence");
+  if (!model.contains("positions")) return decoder_of(model, tokens);
+  return gpt("gpt", {.layers = number(model, "layers"),
+                     .hidden = number(model, "hidden"),
+                     .heads = number(model, "heads"),
+                     .sequence = tokens,
+                     .vocabulary = number(model, "vocabulary"),
+                     .positions = number(model, "positions"),
+                     .feed_forward = number(model, "feed_forward")});
+}
+
+Degrees degrees_of(const json& inputs) {
+  return {.tensor = number(inputs, "tensor"),
+          .sequence = inputs.value("sequence_parallel", false),
+          .vocabulary_multiple = number(inputs, "vocabulary_multiple", 1)};
+}
+
+/// Only groups that divide layers, not sequences or experts.
+std::vector<json> cases_of_tensor_groups(const std::string& name) {
+  const json file = reference(name);
+  std::vector<json> cases;
+  for (const json& each : file.at("cases")) {
+    const json& inputs = each.at("inputs");
+    if (number(inputs, "context", 1) == 1 && number(inputs, "expert", 1) == 1) cases.push_back(each);
+  }
+  return cases;
+}
+
+LayerGraph graph_of(const json& inputs, Granularity granularity = Granularity::Block) {
+  const Architecture network = network_of(inputs.at("model").get<std::string>(), number(inputs, "sequence"));
+  DeviceDescription device = find_device("H100-SXM5-80GB").value();
+  device.precision = Precision::Bf16;
+  return build_model(network, device, number(inputs, "microbatch", 1), granularity, degrees_of(inputs)).profiles.at(0);
+}
+
+/// The first layer of a stage of blocks, and the one after its last.
+std::pair<std::size_t, std::size_t> layers_of_stage(const json& inputs, std::size_t all) {
+  const json& blocks = inputs.at("layers_per_stage");
+  const auto stage = static_cast<std::size_t>(number(inputs, "stage"));
+  std::size_t begin = 1;  // after the embedding
+  for (std::size_t at = 0; at < stage; ++at) begin += blocks.at(at).get<std::size_t>();
+  const std::size_t end = begin + blocks.at(stage).get<std::size_t>();
+  return {stage == 0 ? 0 : begin, stage + 1 == blocks.size() ? all : end};
+}
+
+std::int64_t parameters_of_stage(const LayerGraph& graph, const json& inputs) {
+  const auto [begin, end] = layers_of_stage(inputs, graph.layers.size());
+  std::int64_t bytes = 0;
+  for (std::size_t at = begin; at < end; ++at) bytes += graph.layers[LayerId(at)].parameters.value();
+  const bool has_both = begin == 0 && end == graph.layers.size();
+  if (has_both && !graph.tied.empty()) bytes -= graph.tied.front().bytes.value();
+  return bytes / 2;  // bf16
+}
+
+const Layer& block_of(const LayerGraph& graph, const json& inputs) {
+  return graph.layers[LayerId(static_cast<std::size_t>(1 + number(inputs, "block")))];
+}
+
+/// Kept by unfused attention alone: softmax, mask of the dropout, what it leaves.
+std::int64_t score_bytes(const json& inputs) {
+  const json model = reference("models").at("models").at(inputs.at("model").get<std::string>());
+  const std::int64_t sequence = number(inputs, "sequence");
+  return 5 * number(model, "heads") / number(inputs, "tensor") * sequence * sequence;
+}
+
+std::string name_of(const Exchange& exchange) {
+  switch (exchange.kind) {
+    case Exchange::Kind::AllReduce: return "all-reduce";
+    case Exchange::Kind::ReduceScatter: return "reduce-scatter";
+    case Exchange::Kind::AllGather: return "all-gather";
+  }
+  return "";
+}
+
+/// One line for each collective, sorted: its name and payload.
+std::vector<std::string> lines_of(const std::vector<Exchange>& exchanges) {
+  std::vector<std::string> lines;
+  for (const Exchange& each : exchanges) {
+    lines.insert(lines.end(), static_cast<std::size_t>(each.count),
+                 name_of(each) + " " + std::to_string(each.bytes.value()));
+  }
+  std::ranges::sort(lines);
+  return lines;
+}
+
+std::vector<std::string> lines_of(const json& collectives) {
+  std::vector<std::string> lines;
+  for (const json& each : collectives) {
+    lines.push_back(each.at("collective").get<std::string>() + " " + std::to_string(number(each, "payload")));
+  }
+  std::ranges::sort(lines);
+  return lines;
+}
+
+/// What each member sends in rings.
+std::int64_t sent(const std::vector<Exchange>& exchanges, std::int64_t members) {
+  std::int64_t sum = 0;
+  for (const Exchange& each : exchanges) {
+    const std::int64_t rounds = each.kind == Exchange::Kind::AllReduce ? 2 : 1;
+    sum += each.count * rounds * (members - 1) * each.bytes.value() / members;
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("tensor group: a member has the parameters that were counted for it" *
+          doctest::skip(!std::filesystem::exists(kParallelism))) {
+  const std::vector<json> cases = cases_of_tensor_groups("parameters-per-rank");
+  CHECK(cases.size() == 8);
+  for (const json& each : cases) {
+    CAPTURE(each.at("id").get<std::string>());
+    const json& inputs = each.at("inputs");
+    CHECK(parameters_of_stage(graph_of(inputs), inputs) == number(each.at("expected"), "parameters"));
+  }
+}
+
+TEST_CASE("tensor group: a member keeps of a block the bytes that were counted for it" *
+          doctest::skip(!std::filesystem::exists(kParallelism))) {
+  const std::vector<json> cases = cases_of_tensor_groups("activation-bytes-per-block");
+  CHECK(cases.size() == 9);
+  for (const json& each : cases) {
+    CAPTURE(each.at("id").get<std::string>());
+    const json& inputs = each.at("inputs");
+    const Layer block = block_of(graph_of(inputs), inputs);
+    const std::string recompute = inputs.at("recompute").get<std::string>();
+    std::int64_t kept = recompute == "full" ? block.checkpoint.value() : block.stash.value();
+    if (recompute == "selective") kept -= score_bytes(inputs);
+    CHECK(kept == number(each.at("expected"), "total"));
+  }
+}
+
+TEST_CASE("tensor group: the members exchange for a block what was counted for it" *
+          doctest::skip(!std::filesystem::exists(kParallelism))) {
+  const std::vector<json> cases = cases_of_tensor_groups("collectives-per-block");
+  CHECK(cases.size() == 3);
+  for (const json& each : cases) {
+    CAPTURE(each.at("id").get<std::string>());
+    const json& inputs = each.at("inputs");
+    const json& expected = each.at("expected");
+    const Layer block = block_of(graph_of(inputs), inputs);
+    CHECK(lines_of(block.forward_exchanges) == lines_of(expected.at("forward")));
+    CHECK(lines_of(block.backward_exchanges) == lines_of(expected.at("backward")));
+    CHECK(sent(block.forward_exchanges, number(inputs, "tensor")) == number(expected, "sent_forward"));
+    CHECK(sent(block.backward_exchanges, number(inputs, "tensor")) == number(expected, "sent_backward"));
+  }
+}
+
+}  // namespace stagecraft
