@@ -224,10 +224,11 @@ std::vector<Group> read_replicas(Resolver& names, const YamlNode& node, std::int
 }
 
 Degrees read_degrees(const YamlNode& node) {
-  node.allow_keys({"tensor", "sequence"});
+  node.allow_keys({"tensor", "sequence", "vocabulary_multiple"});
   Degrees degrees;
   if (const auto tensor = node.find("tensor")) degrees.tensor = read_count(*tensor, 1, kMostInGroup);
   if (const auto sequence = node.find("sequence")) degrees.sequence = read_bool(*sequence);
+  if (const auto rows = node.find("vocabulary_multiple")) degrees.vocabulary_multiple = read_count(*rows, 1, kMostCopies);
   return degrees.tensor == 1 ? Degrees() : degrees;
 }
 
