@@ -1,6 +1,7 @@
 #include "experiments/run/planner_view.hpp"
 
 #include "sim/schedule/exchange_time.hpp"
+#include "sim/schedule/layers_with_exchanges.hpp"
 
 #include <utility>
 

@@ -293,6 +293,13 @@ const std::vector<CellKey>& plain_keys() {
           "memory",
           [](const Detail& value, CellSpec& spec) { spec.planning.memory = read_memory_option("memory", word(value)); },
           word_key, memory_policies()),
+      key(
+          "tensor", [](const Detail& value, CellSpec& spec) { spec.degrees.tensor = whole(value); }, count_key, 1,
+          kMostInGroup),
+      key(
+          "sequence_parallel",
+          [](const Detail& value, CellSpec& spec) { spec.degrees.sequence = word(value) == "true"; }, word_key,
+          std::vector<std::string>{"true", "false"}),
       {"nodes", count_key(kNodeCount, 1, run_limits::kMostMicrobatches)},
       {"precision", word_key(kPrecision, {kPrecisions.begin(), kPrecisions.end()})},
       {"sequence", count_key(kSequence, 1, largest_transformer().sequence)},

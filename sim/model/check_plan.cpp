@@ -126,7 +126,7 @@ class Judge {
     if (group.devices.size() != size) {
       add(Rule::Devices, id(s),
           called(s) + " has a replica of " + counted(std::ssize(group.devices), "device") + ", not of " +
-              std::to_string(size));
+              (size == 1 ? "one" : std::to_string(size)));
     }
     for (const DeviceId device : group.devices) {
       const auto [known, is_new] = group_of_.try_emplace(device, &group);

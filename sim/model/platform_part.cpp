@@ -1,6 +1,6 @@
 #include "sim/model/platform_part.hpp"
 
-#include "sim/model/bandwidths.hpp"
+#include "sim/model/joint_link.hpp"
 
 #include <algorithm>
 #include <map>
@@ -9,24 +9,10 @@
 namespace stagecraft {
 namespace {
 
-constexpr BytesPerSecond kNoLink{1e15};  ///< between devices whose way crosses no link
-
-/// A link as wide and as long as the ways between two places; none if they are not connected.
-std::optional<LinkSpec> link_between(const Platform& whole, PlaceId a, PlaceId b) {
-  LinkSpec link{kNoLink, Seconds(0)};
-  for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
-    Route route;
-    if (!find_route(whole, from, to, route)) return std::nullopt;
-    link.bandwidth = std::min(link.bandwidth, narrowest_bandwidth(whole, route).value_or(kNoLink));
-    link.latency = std::max(link.latency, route.latency);
-  }
-  return link;
-}
-
 std::optional<HostSpec> host_of(const Platform& whole, DeviceId device, std::int64_t sharers) {
   const HostId host = whole.devices[device].host;
   if (host.is_none()) return std::nullopt;
-  const std::optional<LinkSpec> link = link_between(whole, whole.place(device), whole.place(host));
+  const std::optional<LinkSpec> link = joint_link(whole, {{whole.place(device), whole.place(host)}});
   if (!link) return std::nullopt;
   return HostSpec{.memory = Bytes(whole.hosts[host].memory.value() / sharers), .link = link};
 }
@@ -116,7 +102,7 @@ PlatformPart platform_without(const Platform& whole, const std::vector<DeviceId>
   }
   for (DeviceId a : indices(part.devices)) {
     for (DeviceId b(a.value() + 1); b.value() < part.devices.size(); ++b) {
-      const auto link = link_between(whole, whole.place(part.devices[a]), whole.place(part.devices[b]));
+      const auto link = joint_link(whole, {{whole.place(part.devices[a]), whole.place(part.devices[b])}});
       if (link) form.links.push_back({"", std::pair(a, b), *link});
     }
   }

@@ -215,14 +215,6 @@ std::map<LinkId, LinkLoad> loads_of(const Platform& platform, const AllReducePha
   return loads;
 }
 
-Seconds time_with_latencies(const Platform& platform, const AllReduce& all_reduce, Bytes begin, Bytes end) {
-  Seconds sum;
-  for (const AllReducePhase& phase : all_reduce.phases) {
-    sum += latency_before(platform, phase) + std::ranges::max(flow_times(platform, phase, begin, end));
-  }
-  return sum;
-}
-
 }  // namespace
 
 AllReduce all_reduce(const Platform& platform, const Members& members, Bytes bytes) {
@@ -234,9 +226,7 @@ AllReduce all_reduce(const Platform& platform, const Members& members, Bytes byt
   std::optional<AllReduce> other = hierarchical(platform, by_node.nodes);
   if (!other) return ring;
   if (algorithm == Algorithm::Hierarchical) return *std::move(other);
-  const auto time = [&](const AllReduce& all_reduce) {
-    return time_with_latencies(platform, all_reduce, Bytes(0), bytes);
-  };
+  const auto time = [&](const AllReduce& all_reduce) { return lowered_time(platform, all_reduce, Bytes(0), bytes); };
   return time(*other) < time(ring) ? *std::move(other) : ring;
 }
 
@@ -297,6 +287,14 @@ Seconds latency_before(const Platform& platform, const AllReducePhase& phase) {
   return latency * static_cast<double>(phase.steps - 1);
 }
 
+Seconds lowered_time(const Platform& platform, const AllReduce& all_reduce, Bytes begin, Bytes end) {
+  Seconds sum;
+  for (const AllReducePhase& phase : all_reduce.phases) {
+    sum += latency_before(platform, phase) + std::ranges::max(flow_times(platform, phase, begin, end));
+  }
+  return sum;
+}
+
 std::int64_t rings_of(const Platform& platform, const Members& members) {
   if (const auto inside = node_rings(platform, members)) return inside->count;
   return rings_over(platform, members_by_node(platform, members));
@@ -337,7 +335,7 @@ Seconds all_reduce_time(const Platform& platform, const Members& members, Bytes 
 
 Seconds lowered_all_reduce_time(const Platform& platform, const Members& members, Bytes begin, Bytes end) {
   if (const auto tabulated = tabulated_all_reduce(platform, members.size(), end - begin)) return *tabulated;
-  return time_with_latencies(platform, all_reduce(platform, members, end - begin), begin, end);
+  return lowered_time(platform, all_reduce(platform, members, end - begin), begin, end);
 }
 
 Seconds lowered_all_reduce_time(const Platform& platform, const MemberRings& rings, Bytes begin, Bytes end) {

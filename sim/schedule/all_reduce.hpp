@@ -70,6 +70,10 @@ using MemberRings = std::vector<std::vector<DeviceId>>;
 /// The latency of all steps of a phase but one, which its flows bring themselves.
 [[nodiscard]] Seconds latency_before(const Platform& platform, const AllReducePhase& phase);
 
+/// The time of all phases, one after the other, of [begin, end) of the gradients, if nothing else uses their links.
+/// With latencies.
+[[nodiscard]] Seconds lowered_time(const Platform& platform, const AllReduce& all_reduce, Bytes begin, Bytes end);
+
 /// In how many rings the members exchange.
 [[nodiscard]] std::int64_t rings_of(const Platform& platform, const std::vector<DeviceId>& members);
 

@@ -1,20 +1,92 @@
 #include "sim/schedule/exchange_time.hpp"
 
-#include "sim/schedule/all_reduce.hpp"
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <tuple>
 
 namespace stagecraft {
+namespace {
 
-Seconds exchange_time(const Platform& platform, const Group& group, const Exchange& exchange) {
-  if (exchange.hidden || group.is_alone()) return Seconds(0);
-  const Seconds all = lowered_all_reduce_time(platform, group.devices, Bytes(0), exchange.bytes);
-  const Seconds each = exchange.kind == Exchange::Kind::AllReduce ? all : all / 2.0;
-  return each * static_cast<double>(exchange.count);
+/// By which groups are compared: large enough for bandwidths to count, and small enough for latencies.
+constexpr Bytes kCompared{std::int64_t{64} << 20};
+
+void halve(AllReducePhase& phase) {
+  phase.steps /= 2;
+  for (AllReduceFlow& flow : phase.flows) flow.part /= 2;
 }
 
-Seconds exchange_time(const Platform& platform, const Group& group, const std::vector<Exchange>& exchanges) {
+/// Where a group lies, if others in the same place of nodes of the same kind are like it; none if it lies on several
+/// nodes, or if nothing is known of kinds of nodes.
+std::optional<std::pair<NodeKindId, std::uint32_t>> place_in_node(const Platform& platform, const Group& group) {
+  const NodeId node = platform.devices[group.lead()].node;
+  if (node.is_none() || platform.nodes.empty()) return std::nullopt;
+  const auto is_there = [&](DeviceId member) { return platform.devices[member].node == node; };
+  if (!std::ranges::all_of(group.devices, is_there)) return std::nullopt;
+  const Node& there = platform.nodes[node];
+  return std::pair(there.kind, group.lead().value() - there.first_device.value());
+}
+
+}  // namespace
+
+AllReduce exchange_phases(const Platform& platform, const Group& group, Exchange::Kind kind, Bytes bytes) {
+  AllReduce whole = all_reduce(platform, group.devices, bytes);
+  if (kind == Exchange::Kind::AllReduce) return whole;
+  // A ring passes all parts on twice. Between phases inside nodes, which reduce and gather, a ring across nodes does.
+  std::vector<AllReducePhase>& phases = whole.phases;
+  halve(phases[phases.size() / 2]);
+  if (phases.size() == 1) return whole;
+  STAGECRAFT_CHECK(phases.size() == 3, "an all-reduce is a ring, or hierarchical");
+  if (kind == Exchange::Kind::ReduceScatter) {
+    phases.pop_back();
+  } else {
+    phases.erase(phases.begin());
+  }
+  return whole;
+}
+
+Seconds ExchangeClock::time(const Exchange& exchange) {
+  if (exchange.hidden || group_.devices.size() < 2) return Seconds();
+  const auto [known, is_new] = known_.try_emplace({exchange.kind, exchange.bytes});
+  if (is_new) known->second = time_once(exchange.kind, exchange.bytes);
+  return known->second * static_cast<double>(exchange.count);
+}
+
+Seconds ExchangeClock::time(const std::vector<Exchange>& exchanges) {
   Seconds sum;
-  for (const Exchange& exchange : exchanges) sum += exchange_time(platform, group, exchange);
+  for (const Exchange& exchange : exchanges) sum += time(exchange);
   return sum;
+}
+
+Seconds ExchangeClock::time_once(Exchange::Kind kind, Bytes bytes) const {
+  if (const auto tabulated = tabulated_all_reduce(*platform_, group_.devices.size(), bytes)) {
+    return kind == Exchange::Kind::AllReduce ? *tabulated : *tabulated / 2.0;
+  }
+  return lowered_time(*platform_, exchange_phases(*platform_, group_, kind, bytes), Bytes(0), bytes);
+}
+
+Seconds exchange_time(const Platform& platform, const Group& group, const Exchange& exchange) {
+  return ExchangeClock(platform, group).time(exchange);
+}
+
+Group slowest_group(const PlatformGroups& groups, const Platform& whole) {
+  std::set<std::pair<NodeKindId, std::uint32_t>> seen;
+  const Group* slowest = nullptr;
+  Seconds longest;
+  for (const Group& group : groups.groups) {
+    const auto place = place_in_node(whole, group);
+    if (place && !seen.insert(*place).second) continue;
+    const Seconds time = exchange_time(whole, group, {Exchange::Kind::AllReduce, kCompared});
+    if (slowest != nullptr && time <= longest) continue;
+    slowest = &group;
+    longest = time;
+  }
+  STAGECRAFT_CHECK(slowest != nullptr, "a platform has devices");
+  return *slowest;
 }
 
 }  // namespace stagecraft

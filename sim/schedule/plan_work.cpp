@@ -41,18 +41,18 @@ class PlanWork::Maker {
 
   /// What tells groups apart whose exchanges take different times: those of a small and of a large tensor.
   [[nodiscard]] std::pair<Seconds, Seconds> pace_of(const Group& group) const {
+    if (group.is_alone()) return {};
     constexpr Bytes kSmall{1 << 10};
     constexpr Bytes kLarge{1 << 30};
     const auto time = [&](Bytes bytes) {
-      return exchange_time(platform_, group, Exchange{Exchange::Kind::AllReduce, bytes});
+      return exchange_time(platform_, group, {Exchange::Kind::AllReduce, bytes});
     };
     return {time(kSmall), time(kLarge)};
   }
 
   [[nodiscard]] ReplicaWork make(DeviceId device, const Group& group, const Share& share) {
-    const auto time_of = [&](const std::vector<Exchange>& exchanges) {
-      return exchange_time(platform_, group, exchanges);
-    };
+    ExchangeClock clock(platform_, group);
+    const auto time_of = [&](const std::vector<Exchange>& exchanges) { return clock.time(exchanges); };
     ReplicaWork work{with_exchanges(programs_of(programs_, device, share), time_of), {}};
     if (!in_buckets_) return work;
     const TurnPrograms completing = with_exchanges(programs_of(*in_buckets_, device, share), time_of);

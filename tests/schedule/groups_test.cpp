@@ -64,9 +64,10 @@ bool divides_microbatches(const Plan& plan) {
 
 /// The graph in which the times of layers have the exchanges of a group.
 LayerGraph with_times(LayerGraph graph, const Platform& whole, const Group& group) {
+  ExchangeClock clock(whole, group);
   for (Layer& layer : graph.layers) {
-    layer.forward += exchange_time(whole, group, layer.forward_exchanges);
-    layer.backward += exchange_time(whole, group, layer.backward_exchanges);
+    layer.forward += clock.time(layer.forward_exchanges);
+    layer.backward += clock.time(layer.backward_exchanges);
   }
   return graph;
 }
