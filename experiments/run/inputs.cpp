@@ -257,8 +257,8 @@ Inputs load_inputs(const std::string& model, const std::string& platform, const 
   check_speeds(speeds, spec, inputs.model);
   spec.speeds = speeds;
   inputs.platform = build_platform(std::move(spec));
+  if (choice.degrees.devices() > 1) inputs.model = sharded(inputs.model, choice.degrees);
   fit_to_platform(inputs.model, inputs.platform);
-  inputs.model = sharded(inputs.model, choice.degrees);
   return inputs;
 }
 
