@@ -35,6 +35,10 @@ void add_computed_options(CLI::App& command, ComputedOptions& options) {
   add_option(command, "--sequence", options.sequence, of + "tokens in a sample; default: the network's; the file's");
   add_option(command, "--granularity", options.granularity,
              of + "what one layer stands for: operator, layer, residual or block; default: layer; the file's");
+  add_option(command, "--tensor,--tp", options.tensor,
+             of + "devices that divide the weights of each layer, a group; default: 1");
+  add_option(command, "--sequence-parallel", options.sequence_parallel,
+             "whether a group divides by tokens what it does not divide by weights: true or false; default: true");
 }
 
 ModelChoice read_computed_options(const ComputedOptions& options) {
@@ -48,6 +52,12 @@ ModelChoice read_computed_options(const ComputedOptions& options) {
     choice.computed.granularity =
         read_choice_option("--granularity", *options.granularity, {"operator", "layer", "residual", "block"});
   }
+  choice.degrees.tensor = read_count_option("--tensor", options.tensor, 1, kMostInGroup).value_or(1);
+  if (options.sequence_parallel) {
+    choice.degrees.sequence =
+        read_choice_option("--sequence-parallel", *options.sequence_parallel, {"true", "false"}) == "true";
+  }
+  if (choice.degrees.tensor == 1) choice.degrees = {};
   return choice;
 }
 

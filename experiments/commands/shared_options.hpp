@@ -33,6 +33,8 @@ struct ComputedOptions {
   std::optional<std::string> precision;
   std::optional<std::string> sequence;
   std::optional<std::string> granularity;
+  std::optional<std::string> tensor;
+  std::optional<std::string> sequence_parallel;
 };
 void add_computed_options(CLI::App& command, ComputedOptions& options);
 [[nodiscard]] ModelChoice read_computed_options(const ComputedOptions& options);

@@ -258,6 +258,7 @@ Inputs load_inputs(const std::string& model, const std::string& platform, const 
   spec.speeds = speeds;
   inputs.platform = build_platform(std::move(spec));
   fit_to_platform(inputs.model, inputs.platform);
+  inputs.model = sharded(inputs.model, choice.degrees);
   return inputs;
 }
 

@@ -34,13 +34,14 @@ struct ShippedFile {
 /// What the user, or a plan, chooses of a model whose figures are computed.
 struct ModelChoice {
   ComputedChoice computed = {};  ///< with an architecture only in a plan; that network is then the model
+  Degrees degrees = {};          ///< into how many devices a worker is divided
   std::string prefix = "--";     ///< of the names of options or keys, for errors
   bool is_of_plan = false;       ///< a model with fixed figures in its place leaves the choice aside
 };
 
 /// A model and a platform, with the hashes of their files.
 struct Inputs {
-  Model model;
+  Model model;  ///< of a group as each of its members has it
   Platform platform;
   std::string model_hash;  ///< SHA-256 of the files, or of their content with values replaced
   std::string platform_hash;

@@ -135,7 +135,7 @@ std::string given_model(const std::string& name) {
 
 /// What the plan says of its model, for the model that the user gives, if any.
 ModelChoice choice_of(const GivenInputs& given, const PlanHeader& header) {
-  ModelChoice choice{.computed = header.computed, .prefix = "computed.", .is_of_plan = true};
+  ModelChoice choice{.computed = header.computed, .degrees = header.degrees, .prefix = "computed.", .is_of_plan = true};
   if (!given.model) return choice;
   const bool is_other = !choice.computed.architecture.empty() && *given.model != choice.computed.architecture;
   if (is_other) choice.computed = {};

@@ -1,6 +1,7 @@
 #include "experiments/run/planning.hpp"
 
 #include "experiments/run/judge.hpp"
+#include "experiments/run/planner_view.hpp"
 #include "experiments/run/update_size.hpp"
 #include "planners/shared/costs/limits.hpp"
 #include "planners/shared/savings/least_memory.hpp"
@@ -46,9 +47,9 @@ bool runs_asynchronously(const ScheduleChoice& schedule) {
   return !schedule.name.empty() && !require_family(schedule.name).synchronous;
 }
 
-std::int64_t microbatch_count(const Inputs& inputs, const LayerGraph& graph, const PlanningChoices& choices,
-                              bool asynchronous) {
-  const std::int64_t usual = kMicrobatchesPerDevice * static_cast<std::int64_t>(inputs.platform.devices.size());
+std::int64_t microbatch_count(const PlannerView& view, const PlanningChoices& choices, bool asynchronous) {
+  const LayerGraph& graph = view.graph();
+  const std::int64_t usual = kMicrobatchesPerDevice * static_cast<std::int64_t>(view.platform().devices.size());
   if (choices.run_length && asynchronous) return *choices.run_length;
   if (choices.microbatches) return asynchronous ? std::max(*choices.microbatches, usual) : *choices.microbatches;
   if (choices.samples_per_update && !asynchronous) {
@@ -78,14 +79,14 @@ ScheduleProgram complete(const LayerGraph& graph, const Platform& platform, cons
   return with_length(graph, platform, std::move(program), length);
 }
 
-PlanRequest make_request(const PlannerInfo& planner, const Inputs& inputs, const LayerGraph& graph,
-                         const PlanningChoices& choices) {
+PlanRequest make_request(const PlannerInfo& planner, const PlannerView& view, const PlanningChoices& choices) {
+  const LayerGraph& graph = view.graph();
   const ScheduleChoice schedule = schedule_of(planner, choices);
   const bool asynchronous = runs_asynchronously(schedule);
   PlanRequest request{.graph = graph,
-                      .platform = inputs.platform,
+                      .platform = view.platform(),
                       .schedule = schedule,
-                      .microbatches = microbatch_count(inputs, graph, choices, asynchronous),
+                      .microbatches = microbatch_count(view, choices, asynchronous),
                       .training = training_of(choices.training, graph),
                       .options = parse_options(planner, choices.options),
                       .samples_per_update = choices.samples_per_update,
@@ -131,7 +132,8 @@ Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const Pla
   Planning planning;
   planning.planner = &planner;
   planning.graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, say);
-  const PlanRequest request = make_request(planner, inputs, planning.graph, choices);
+  const PlannerView view(inputs.platform, planning.graph);
+  const PlanRequest request = make_request(planner, view, choices);
   const Clock::time_point start = Clock::now();
   {
     const Activity activity("planning with " + planner.name);
@@ -144,6 +146,7 @@ Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const Pla
   planning.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   if (planned == nullptr) return planning;
   Plan& plan = planned->plan;
+  plan = view.on_whole(std::move(plan));
   plan.model_hash = inputs.model_hash;
   plan.platform_hash = inputs.platform_hash;
   plan.computed = inputs.computed;
@@ -203,7 +206,7 @@ void check_choices(const PlannerInfo& planner, const Inputs& inputs, const Plann
   }
   const auto ignore = [](const std::string&) {};
   const LayerGraph graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, ignore);
-  static_cast<void>(make_request(planner, inputs, graph, choices));
+  static_cast<void>(make_request(planner, PlannerView(inputs.platform, graph), choices));
 }
 
 void check_size_choice(const PlanningChoices& choices) {
@@ -220,7 +223,7 @@ void tell_plan(const Planning& planning, const Platform& platform, const std::fu
   if (const std::string saved = saved_layers(planning.graph, *planning.planned()); !saved.empty())
     say(note + "the plan " + saved);
   const std::size_t devices = platform.devices.size();
-  if (const std::size_t used = Replicas(plan).devices().size(); used < devices) {
+  if (const std::size_t used = Replicas(plan).all_devices(); used < devices) {
     say(fmt::format("{}{} of {} stand idle", note, devices - used, counted(devices, "device")));
   }
 }
@@ -237,8 +240,8 @@ Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const Plann
 
 Planning plan_despite_memory(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
                              const std::function<void(const std::string&)>& say) {
-  const Platform roomy = with_memory(inputs.platform, kMostMemory);
   return answer_with(planner, inputs, choices, say, [&](const PlanRequest& request) {
+    const Platform roomy = with_memory(request.platform, kMostMemory);
     return plan_within_memory(planner, on_platform(request, roomy));
   });
 }
@@ -275,7 +278,7 @@ std::function<bool(std::int64_t)> quick_test(const PlannerInfo& planner, const I
     sized.microbatch_size = size;
     try {
       const LayerGraph graph = profile_at(inputs.model, size, choices.training.stash, [](const std::string&) {});
-      return planner.surely_plans(make_request(planner, inputs, graph, sized));
+      return planner.surely_plans(make_request(planner, PlannerView(inputs.platform, graph), sized));
     } catch (const InputError&) {
       return false;
     }

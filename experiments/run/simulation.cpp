@@ -71,6 +71,16 @@ std::vector<NextModel> next_models(const LayerGraph& first, const Plan& plan, co
   return models;
 }
 
+/// What a run of groups of devices cannot do yet.
+void require_run_of_groups(const LayerGraph& graph, const SimulationChoices& choices) {
+  if (graph.degrees.devices() == 1) return;
+  if (choices.replan)
+    throw InputError("a plan with groups of devices cannot be re-planned during its run", {"", 0, 0, "--replan"});
+  const auto changes = [](const Event& event) { return changes_work(event); };
+  if (std::ranges::none_of(choices.listed_events, changes)) return;
+  throw InputError("events that change the model or the size of a microbatch need a plan without groups of devices");
+}
+
 /// Runs a plan with either engine, an asynchronous one at the length that the user has chosen or until its period has
 /// converged.
 class PlanRunner {
@@ -83,6 +93,7 @@ class PlanRunner {
         simulation_(simulation),
         choices_(simulation.choices),
         extends_(!program_.synchronous && !choices_.run_length && choices_.events.empty() && !choices_.replan) {
+    require_run_of_groups(graph, choices_);
     Plan plan = program.kept->plan;
     if (extends_) {
       length_ = first_length(program);

@@ -101,13 +101,13 @@ Detail::List memory_list(const Platform& platform, const Report& evaluated) {
 
 /// The bytes that one cause moves in an iteration (or microbatch), and the number of pairs of places between which it
 /// moves them.
-struct Exchange {
+struct MovedBytes {
   TrafficCause cause;
   double bytes = 0.0;
   std::size_t pairs = 0;
 };
-std::vector<Exchange> exchanges(const Traffic& traffic) {
-  std::vector<Exchange> all;
+std::vector<MovedBytes> exchanges(const Traffic& traffic) {
+  std::vector<MovedBytes> all;
   for (const auto& [cause, bytes] : loads_by_cause(traffic)) {
     const auto pairs = std::ranges::count_if(
         traffic.flows, [&own = cause](const Flow& flow) { return flow.cause == own && is_last(flow.leg); });
@@ -161,19 +161,19 @@ Detail::List links_list(const Platform& platform, const std::vector<std::pair<Li
   return list;
 }
 
-std::string traffic_table(const std::vector<Exchange>& all, const std::string& unit) {
+std::string traffic_table(const std::vector<MovedBytes>& all, const std::string& unit) {
   if (all.empty()) return "";
   Table table{{"traffic of " + unit, "pairs of devices", "bytes"}, {}};
-  for (const Exchange& exchange : all) {
+  for (const MovedBytes& exchange : all) {
     table.rows.push_back({cause_text(exchange.cause), std::to_string(exchange.pairs),
                           format_human_bytes(Bytes(static_cast<std::int64_t>(exchange.bytes)))});
   }
   return "\n" + to_text(table);
 }
 
-Detail::List traffic_list(const std::vector<Exchange>& all) {
+Detail::List traffic_list(const std::vector<MovedBytes>& all) {
   Detail::List list;
-  for (const Exchange& exchange : all) {
+  for (const MovedBytes& exchange : all) {
     list.emplace_back(Detail::Record{{"what", cause_text(exchange.cause)},
                                      {"pairs", static_cast<std::int64_t>(exchange.pairs)},
                                      {"bytes", exchange.bytes}});
@@ -188,7 +188,7 @@ Description describe_plan(const LayerGraph& graph, const Platform& platform, con
   const Plan& plan = program.kept->plan;
   const Report& evaluated = evaluation.report;
   const std::vector<Boundary> all = boundaries(graph, plan);
-  const std::vector<Exchange> moved = exchanges(evaluation.traffic);
+  const std::vector<MovedBytes> moved = exchanges(evaluation.traffic);
   const std::vector<std::pair<LinkId, Loads>> links = links_by_time(platform, evaluation.traffic);
   const std::string unit = is_asynchronous(plan.schedule) ? "a microbatch, on average" : "an iteration";
   Detail::Record record{{"kind", "plan"},

@@ -220,9 +220,11 @@ std::vector<FigureInfo> figures_of_plan() {
   return {
       {Id::Stages, "stages", Kind::Count, [](OfRun run) -> Detail { return std::ssize(run.plan.stages); }},
       {Id::DevicesUsed, "devices_used", Kind::Count,
-       [](OfRun run) -> Detail { return std::ssize(Replicas(run.plan).devices()); }},
+       [](OfRun run) -> Detail { return static_cast<std::int64_t>(Replicas(run.plan).all_devices()); }},
       {Id::DevicesUnused, "devices_unused", Kind::Count,
-       [](OfRun run) -> Detail { return std::ssize(run.platform.devices) - std::ssize(Replicas(run.plan).devices()); }},
+       [](OfRun run) -> Detail {
+         return std::ssize(run.platform.devices) - static_cast<std::int64_t>(Replicas(run.plan).all_devices());
+       }},
       {Id::Configuration, "configuration", Kind::Word,
        [](OfRun run) -> Detail { return configuration_text(run.plan); }},
       {Id::RecomputedLayers, "recomputed_layers", Kind::Count,
@@ -326,6 +328,7 @@ std::string bottleneck_name(const Bottleneck& bottleneck, const Platform& platfo
     case Kind::Waits: return "waits";
     case Kind::Transfers: return "transfers";
     case Kind::AllReduce: return "all-reduce";
+    case Kind::Exchange: return "exchange";
     case Kind::AllReduceWait: break;
   }
   return "all-reduce wait";

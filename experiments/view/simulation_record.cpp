@@ -25,14 +25,16 @@ Detail::Record breakdown_record(const MemoryBreakdown& breakdown) {
 }
 
 Detail::Record time_record(const TimeSplit& time) {
-  return {{"compute", time.compute.value()},
-          {"recompute", time.recompute.value()},
-          {"exposed_communication", time.exposed_communication.value()},
-          {"all_reduce", time.all_reduce.value()},
-          {"all_reduce_wait", time.collective_wait.value()},
-          {"update", time.update.value()},
-          {"idle", time.idle.value()},
-          {"ramps", time.ramps.value()}};
+  Detail::Record record = {{"compute", time.compute.value()},
+                           {"recompute", time.recompute.value()},
+                           {"exposed_communication", time.exposed_communication.value()},
+                           {"all_reduce", time.all_reduce.value()},
+                           {"all_reduce_wait", time.collective_wait.value()},
+                           {"update", time.update.value()},
+                           {"idle", time.idle.value()},
+                           {"ramps", time.ramps.value()}};
+  if (time.exchange > Seconds(0)) record.emplace(record.begin() + 2, "exchange", time.exchange.value());
+  return record;
 }
 
 /// The device's load; null for a device that only a plan after a change uses.

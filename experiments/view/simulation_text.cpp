@@ -136,24 +136,26 @@ std::string group_text(const Platform& platform, const std::vector<DeviceId>& de
 }
 
 /// What the table says of a device, without its name.
-std::vector<std::string> device_cells(const DeviceReport& device) {
+std::vector<std::string> device_cells(const DeviceReport& device, bool has_groups) {
   const TimeSplit& time = device.time;
-  const Seconds whole = time.compute + time.recompute + time.exposed_communication + time.all_reduce +
+  const Seconds whole = time.compute + time.recompute + time.exchange + time.exposed_communication + time.all_reduce +
                         time.collective_wait + time.update + time.idle;
   const auto share = [&](Seconds part) { return whole > Seconds(0) ? percent(part / whole) : "-"; };
   const bool fits = device.memory.peak <= device.memory.capacity;
-  return {stages_text(device.stages),
-          share(time.compute),
-          share(time.recompute),
-          share(time.exposed_communication),
-          share(time.all_reduce),
-          share(time.collective_wait),
-          share(time.update),
-          share(time.idle),
-          std::to_string(device.in_flight_peak),
-          format_human_bytes(device.memory.peak) + (fits ? "" : "!"),
-          format_human_bytes(device.memory.capacity),
-          percent(device.memory.idle_share())};
+  std::vector<std::string> cells = {stages_text(device.stages),
+                                    share(time.compute),
+                                    share(time.recompute),
+                                    share(time.exposed_communication),
+                                    share(time.all_reduce),
+                                    share(time.collective_wait),
+                                    share(time.update),
+                                    share(time.idle),
+                                    std::to_string(device.in_flight_peak),
+                                    format_human_bytes(device.memory.peak) + (fits ? "" : "!"),
+                                    format_human_bytes(device.memory.capacity),
+                                    percent(device.memory.idle_share())};
+  if (has_groups) cells.insert(cells.begin() + 3, share(time.exchange));
+  return cells;
 }
 
 /// One line for all devices of which the table says the same.
@@ -163,8 +165,10 @@ std::string device_table(const Report& report, const Platform& platform) {
     std::vector<DeviceId> devices;
   };
   std::vector<Group> groups;
+  const auto exchanges = [](const DeviceReport& device) { return device.time.exchange > Seconds(0); };
+  const bool has_groups = std::ranges::any_of(report.devices, exchanges);
   for (const DeviceReport& device : report.devices) {
-    std::vector<std::string> cells = device_cells(device);
+    std::vector<std::string> cells = device_cells(device, has_groups);
     auto group = std::ranges::find(groups, cells, &Group::cells);
     if (group == groups.end()) group = groups.insert(groups.end(), {std::move(cells), {}});
     group->devices.push_back(device.device);
@@ -172,6 +176,7 @@ std::string device_table(const Report& report, const Platform& platform) {
   Table table{{"device", "stages", "compute", "recompute", "exposed comm.", "all-reduce", "all-reduce wait", "update",
                "idle", "in flight", "peak memory", "usable", "unused"},
               {}};
+  if (has_groups) table.header.insert(table.header.begin() + 4, "exchange");
   for (const Group& group : groups) {
     std::vector<std::string>& row = table.rows.emplace_back();
     row.push_back(group_text(platform, group.devices));

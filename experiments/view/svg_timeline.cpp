@@ -42,13 +42,14 @@ struct StyleClass {
   OpKind kind;
   const char* name;
 };
-constexpr std::array<StyleClass, 7> kStyleClasses{{
+constexpr std::array<StyleClass, 8> kStyleClasses{{
     {OpKind::Forward, "f"},
     {OpKind::Backward, "b"},
     {OpKind::BackwardInput, "b"},
     {OpKind::BackwardWeight, "w"},
     {OpKind::ForwardBackward, "o"},
     {OpKind::Recompute, "r"},
+    {OpKind::Exchange, "a"},
     {OpKind::Update, "u"},
 }};
 

@@ -30,6 +30,7 @@ constexpr auto kSigns = std::to_array<Sign>({
     {OpKind::BackwardWeight, 'W', "weight half of a backward"},
     {OpKind::ForwardBackward, 'P', "forward and backward as a pair"},
     {OpKind::Recompute, 'r', "recompute"},
+    {OpKind::Exchange, 'E', "exchange of a group"},
     {OpKind::Update, 'U', "update"},
     {OpKind::Activation, 'A', "activation"},
     {OpKind::Gradient, 'G', "gradient"},

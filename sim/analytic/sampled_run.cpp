@@ -8,7 +8,7 @@ namespace {
 /// Whether the operation is one of those that a replica runs for a microbatch, one after the other.
 bool is_step(OpKind kind) {
   return kind == OpKind::Forward || kind == OpKind::Recompute || kind == OpKind::Backward ||
-         kind == OpKind::BackwardInput || kind == OpKind::BackwardWeight;
+         kind == OpKind::BackwardInput || kind == OpKind::BackwardWeight || kind == OpKind::Exchange;
 }
 
 /// A forward waits for earlier backwards, and a copy back for earlier computations, only because the order or the cap

@@ -43,6 +43,15 @@ std::uint32_t DeviceFold::position(PlaceId place) const {
   return position;
 }
 
+DeviceFold::Account DeviceFold::account_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::Recompute: return kRecompute;
+    case OpKind::Update: return kUpdate;
+    case OpKind::Exchange: return kExchange;
+    default: return kCompute;
+  }
+}
+
 void DeviceFold::add_computation(const Span& span, const Op& op, MeasuredSums& sums) {
   DeviceState& device = devices_[position(op.from)];
   const Seconds idle = span.start > device.last_end ? add_gap(device, span, sums) : Seconds(0);
@@ -50,9 +59,8 @@ void DeviceFold::add_computation(const Span& span, const Op& op, MeasuredSums& s
   device.first_start = std::min(device.first_start, span.start);
   device.last_end = span.end;
   device.past.forget_until(span.end);
-  const Account kind = op.kind == OpKind::Recompute ? kRecompute : op.kind == OpKind::Update ? kUpdate : kCompute;
   const double seconds = (span.end - span.start).value();
-  sums.add({device.accounts + kind, span.start, span.end, seconds});
+  sums.add({device.accounts + account_of(op.kind), span.start, span.end, seconds});
   if (!op.stage.is_none()) {
     STAGECRAFT_CHECK(op.stage.value() < stage_account_.size(), "a window has announced the stage");
     sums.add({stage_account_[op.stage.value()], span.start, span.end, seconds});
@@ -168,10 +176,11 @@ DeviceReport DeviceFold::report_of(const DeviceState& device, const MeasuredSums
   report.time.compute = time(kCompute);
   report.time.recompute = time(kRecompute);
   report.time.update = time(kUpdate);
+  report.time.exchange = time(kExchange);
   report.time.exposed_communication = time(kExposed);
   report.time.all_reduce = time(kAllReduce);
   report.time.collective_wait = std::max(time(kCollectiveWait), Seconds(0));  // rounding may leave -1e-17
-  report.busy = report.time.compute + report.time.recompute + report.time.update;
+  report.busy = report.time.compute + report.time.recompute + report.time.update + report.time.exchange;
   const Seconds waiting = report.time.exposed_communication + report.time.all_reduce + report.time.collective_wait;
   report.time.idle = std::max(window - report.busy - waiting, Seconds(0));  // likewise
   if (has_iterations) report.time.ramps = std::max(report.time.idle - time(kSteadyIdle), Seconds(0));

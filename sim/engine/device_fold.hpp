@@ -50,9 +50,11 @@ class DeviceFold {
     kAllReduce,
     kCollectiveWait,
     kUpdate,
+    kExchange,
     kSteadyIdle,
     kAccounts
   };
+  static Account account_of(OpKind kind);
   struct DeviceState {
     DeviceId device;
     std::uint32_t accounts = 0;    ///< the first of its `kAccounts`

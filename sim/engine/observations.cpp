@@ -23,6 +23,7 @@ void Observations::end(const Op& op, Seconds seconds) {
     case OpKind::BackwardInput:
     case OpKind::BackwardWeight:
     case OpKind::Recompute:
+    case OpKind::Exchange:  // that of a forward counts with the backwards
       if (op.closes) ++stage.backwards;
       stage.backward_time += seconds;
       break;

@@ -15,6 +15,7 @@ Speeds::Speeds(const Platform& platform, const Events& events)
 
 /// The slowest of the devices that a computation occupies sets its pace.
 double Speeds::slowdown_of(const Op& what, std::span<const DeviceId> further_devices) const {
+  if (what.kind == OpKind::Exchange) return 1.0;
   double slowest = slowdown_[what.from.value()];
   for (DeviceId device : further_devices) slowest = std::max(slowest, slowdown_[device.value()]);
   return slowest;
@@ -23,6 +24,7 @@ double Speeds::slowdown_of(const Op& what, std::span<const DeviceId> further_dev
 /// What a computation takes on a device without a slowdown.
 Seconds Speeds::nominal(const Op& what) const {
   Seconds seconds = what.seconds;
+  if (what.kind == OpKind::Exchange) return seconds;
   if (noise_) seconds = seconds * noise_factor(*noise_, what, platform_.device(what.from));
   const bool is_of_microbatch = what.kind != OpKind::Update && what.kind != OpKind::Post;
   if (work_ != nullptr && is_of_microbatch) seconds = seconds * (*work_)[what.microbatch % work_->size()];

@@ -163,7 +163,7 @@ void read_swaps(Resolver& names, const YamlNode& node, std::vector<MemoryAction>
   memory.insert(memory.end(), swaps.begin(), swaps.end());
 }
 
-/// The ring, given as devices of the stage. Whether it has each of them once is checked by `check_plan`.
+/// The ring, given as devices of the stage, of a group the first. Whether it has each of them once is checked by `check_plan`.
 std::vector<std::uint32_t> read_ring(Resolver& names, const YamlNode& node, const Stage& stage) {
   std::vector<std::uint32_t> ring;
   if (node.items().empty()) node.fail("expected every device of the stage once, found none");
@@ -171,7 +171,7 @@ std::vector<std::uint32_t> read_ring(Resolver& names, const YamlNode& node, cons
     const std::string name = read_name(item);
     const auto device = find_device(names, item.place(), name);
     if (!device) continue;
-    const auto found = std::ranges::find(stage.replicas, Group(*device));
+    const auto found = std::ranges::find(stage.replicas, *device, &Group::lead);
     if (found != stage.replicas.end()) {
       ring.push_back(static_cast<std::uint32_t>(found - stage.replicas.begin()));
     } else if (!has_told_enough(names)) {
@@ -193,17 +193,52 @@ std::vector<std::int64_t> read_shares(const YamlNode& node) {
   return shares;
 }
 
-Stage read_stage(Resolver& names, const YamlNode& node) {
+/// The devices of a group, without those that the platform does not have.
+Group read_group(Resolver& names, const YamlNode& node) {
+  Group group;
+  for (const YamlNode& item : node.items()) {
+    if (const auto device = find_device(names, item.place(), read_name(item))) group.devices.push_back(*device);
+  }
+  if (node.items().empty()) node.fail("expected the devices of a group, found none");
+  return group;
+}
+
+/// Lists of devices, one for each group; or plain names, of which `size` that follow each other are a group.
+std::vector<Group> read_replicas(Resolver& names, const YamlNode& node, std::int64_t size) {
+  std::vector<Group> replicas;
+  std::int64_t missing = 0;  // names until a group of plain ones is complete
+  for (const YamlNode& item : node.items()) {
+    if (item.kind() == YamlKind::List) {
+      if (missing > 0) item.fail("expected the other devices of the group before, found another group");
+      if (Group group = read_group(names, item); !group.devices.empty()) replicas.push_back(std::move(group));
+      continue;
+    }
+    const auto device = find_device(names, item.place(), read_name(item));
+    if (missing == 0) replicas.emplace_back();
+    missing = (missing == 0 ? size : missing) - 1;
+    if (device) replicas.back().devices.push_back(*device);
+    if (missing == 0 && replicas.back().devices.empty()) replicas.pop_back();
+  }
+  if (missing > 0) node.fail("expected groups of " + std::to_string(size) + " devices, found an incomplete one");
+  return replicas;
+}
+
+Degrees read_degrees(const YamlNode& node) {
+  node.allow_keys({"tensor", "sequence", "vocabulary_multiple"});
+  Degrees degrees;
+  if (const auto tensor = node.find("tensor")) degrees.tensor = read_count(*tensor, 1, kMostInGroup);
+  if (const auto sequence = node.find("sequence")) degrees.sequence = read_bool(*sequence);
+  if (const auto rows = node.find("vocabulary_multiple")) degrees.vocabulary_multiple = read_count(*rows, 1, kMostCopies);
+  return degrees.tensor == 1 ? Degrees() : degrees;
+}
+
+Stage read_stage(Resolver& names, const YamlNode& node, const Degrees& degrees) {
   node.allow_keys({"layers", "devices", "ring", "replication", "shares", "recompute", "swap", "swap_backlog",
                    "weight_versions", "swap_weight_versions", "in_flight", "pipeline"});
   Stage stage;
   const YamlNode layers = node.at("layers");
   stage.layers = layers.kind() == YamlKind::Map ? read_layer_range(names, layers) : read_layer_list(names, layers);
-  if (const auto devices = node.find("devices")) {
-    for (const YamlNode& item : devices->items()) {
-      if (const auto device = find_device(names, item.place(), read_name(item))) stage.replicas.emplace_back(*device);
-    }
-  }
+  if (const auto devices = node.find("devices")) stage.replicas = read_replicas(names, *devices, degrees.devices());
   if (const auto ring = node.find("ring")) stage.ring = read_ring(names, *ring, stage);
   if (const auto replication = node.find("replication")) {
     stage.replication = read_choice<Replication>(
@@ -340,6 +375,7 @@ PlanHeader read_plan_header(const YamlNode& root) {
   set("platform_hash", header.platform_hash);
   if (const auto computed = root.find("computed")) header.computed = read_computed_choice(*computed);
   header.microbatch_size = read_count(root.at("microbatch_size"), 1, kMostMicrobatches);
+  if (const auto groups = root.find("groups")) header.degrees = read_degrees(*groups);
   if (const auto training = root.find("training")) header.stash = read_stash(*training);
   return header;
 }
@@ -360,7 +396,7 @@ PlanReading parse_plan(std::string_view text, const std::string& file_name, cons
 PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const Platform& platform) {
   const PlanHeader header = read_plan_header(root);
   root.allow_keys({"schema", "planner", "model", "platform", "model_hash", "platform_hash", "computed",
-                   "microbatch_size", "microbatches", "rounds_per_update", "schedule", "training", "stages",
+                   "microbatch_size", "microbatches", "rounds_per_update", "groups", "schedule", "training", "stages",
                    "pipeline_shares", "pattern", "predicted"});
   PlanReading reading;
   Resolver names = make_resolver(graph, platform, reading.problems);
@@ -371,6 +407,7 @@ PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const 
   plan.model_hash = header.model_hash;
   plan.platform_hash = header.platform_hash;
   plan.computed = header.computed;
+  plan.degrees = header.degrees;
   plan.microbatch_size = header.microbatch_size;
   plan.microbatches = read_count(root.at("microbatches"), 1, kMostMicrobatches);
   plan.rounds_per_update = read_optional_count(root, "rounds_per_update", kMostMicrobatches).value_or(1);
@@ -380,7 +417,7 @@ PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const 
   const auto training = root.find("training");
   plan.training = training ? read_training(*training, graph) : training_of({}, graph);
   const YamlNode stages = root.at("stages");
-  for (const YamlNode& item : stages.items()) plan.stages.push_back(read_stage(names, item));
+  for (const YamlNode& item : stages.items()) plan.stages.push_back(read_stage(names, item, plan.degrees));
   if (plan.stages.empty()) stages.fail("expected at least one stage, found none");
   if (const auto shares = root.find("pipeline_shares")) plan.pipeline_shares = read_shares(*shares);
   if (const auto pattern = root.find("pattern")) plan.pattern = read_pattern(*pattern);

@@ -24,6 +24,7 @@ struct PlanHeader {
   std::int64_t microbatch_size = 1;
   StashConvention stash = StashConvention::Autograd;
   ComputedChoice computed = {};
+  Degrees degrees = {};
   friend bool operator==(const PlanHeader&, const PlanHeader&) = default;
 };
 
@@ -42,7 +43,7 @@ struct PlanReading {
 [[nodiscard]] PlanHeader parse_plan_header(std::string_view text, const std::string& file_name);
 
 /// The whole plan, in which each stage's layers are put into canonical order.
-/// **Requires** an acyclic graph, at the plan's microbatch size.
+/// **Requires** an acyclic graph, at the plan's microbatch size and degrees.
 /// **Throws** InputError for a file that is not a plan at all: unknown keys, wrong types, missing values.
 [[nodiscard]] PlanReading parse_plan(std::string_view text, const std::string& file_name, const LayerGraph& graph,
                                      const Platform& platform);

@@ -39,9 +39,23 @@ Detail swap_item(const Swap& swap, const LayerGraph& graph) {
 
 Detail share_list(const std::vector<std::int64_t>& shares) { return Detail::List(shares.begin(), shares.end()); }
 
+Detail degrees_record(const Degrees& degrees) {
+  Detail::Record record = {{"tensor", degrees.tensor}, {"sequence", degrees.sequence}};
+  if (degrees.vocabulary_multiple > 1) record.emplace_back("vocabulary_multiple", degrees.vocabulary_multiple);
+  return record;
+}
+
+/// A plain name for a device alone.
+Detail group_item(const Group& group, const Platform& platform) {
+  if (group.is_alone()) return platform.devices[group.lead()].name;
+  Detail::List devices;
+  for (DeviceId device : group.devices) devices.emplace_back(platform.devices[device].name);
+  return devices;
+}
+
 Detail stage_record(const Stage& stage, const LayerGraph& graph, const Platform& platform) {
   Detail::List devices;
-  for (DeviceId device : devices_of(stage)) devices.emplace_back(platform.devices[device].name);
+  for (const Group& group : stage.replicas) devices.push_back(group_item(group, platform));
   Detail::List ring;
   for (std::uint32_t turn : stage.ring) ring.emplace_back(platform.devices[stage.replicas[turn].lead()].name);
   Detail::List recompute;
@@ -123,6 +137,7 @@ Detail::Record plan_record(const Plan& plan, const LayerGraph& graph, const Plat
   root.emplace_back("microbatch_size", plan.microbatch_size);
   root.emplace_back("microbatches", plan.microbatches);
   if (plan.rounds_per_update != 1) root.emplace_back("rounds_per_update", plan.rounds_per_update);
+  if (plan.degrees != Degrees()) root.emplace_back("groups", degrees_record(plan.degrees));
   root.emplace_back("schedule", schedule_record(plan.schedule));
   root.emplace_back("training", training_record(plan.training));
   Detail::List stages;

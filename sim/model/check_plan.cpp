@@ -55,7 +55,7 @@ class Judge {
   }
 
  private:
-  using Member = std::pair<std::size_t, DeviceId>;  ///< a replica: its stage and its device
+  using Member = std::pair<std::size_t, const Group*>;  ///< a replica: its stage and its devices
 
   static StageId id(std::size_t stage) { return StageId(stage); }
   void add(Rule rule, StageId stage, const std::string& message) { violations_.push_back({rule, stage, message}); }
@@ -120,6 +120,29 @@ class Judge {
     }
   }
 
+  /// Groups have the size that the plan states and devices of one kind, and share all of these with another or none.
+  void check_group(std::size_t s, const Group& group) {
+    const auto size = static_cast<std::size_t>(plan_.degrees.devices());
+    if (group.devices.size() != size) {
+      add(Rule::Devices, id(s),
+          called(s) + " has a replica of " + counted(std::ssize(group.devices), "device") + ", not of " +
+              std::to_string(size));
+    }
+    for (const DeviceId device : group.devices) {
+      const auto [known, is_new] = group_of_.try_emplace(device, &group);
+      if (!is_new && *known->second != group) {
+        add(Rule::Devices, id(s), called(s) + " has " + name(device) + " in another group than an earlier stage");
+      }
+      if (platform_.devices[device].kind == platform_.devices[group.lead()].kind) continue;
+      add(Rule::Devices, id(s),
+          called(s) + " has a group of different kinds of device: " + name(group.lead()) + " and " + name(device));
+    }
+    for (std::size_t i = 0; size > 1 && i < group.devices.size(); ++i) {
+      check_connection(group.devices[i], group.devices[(i + 1) % group.devices.size()], PairUse::Collective, id(s),
+                       "the group of " + called(s) + " goes from");
+    }
+  }
+
   void check_devices(std::size_t s) {
     const Stage& stage = plan_.stages[s];
     if (stage.replicas.empty()) add(Rule::Devices, id(s), called(s) + " has no devices");
@@ -127,11 +150,7 @@ class Judge {
     for (DeviceId device : devices_of(stage)) {
       if (!seen.insert(device).second) add(Rule::Devices, id(s), called(s) + " names " + name(device) + " twice");
     }
-    for (const Group& group : stage.replicas) {
-      const std::size_t count = group.devices.size();
-      if (count == 1) continue;
-      add(Rule::Devices, id(s), called(s) + " has a replica of " + std::to_string(count) + " devices, not of one");
-    }
+    for (const Group& group : stage.replicas) check_group(s, group);
     if (!has_sound_ring(stage)) {
       add(Rule::Devices, id(s), called(s) + ": the ring of the all-reduce does not name each replica once");
     }
@@ -231,6 +250,13 @@ class Judge {
     add(Rule::Connection, stage, what + " " + name(from) + " to " + name(to) + ", which are not connected");
   }
 
+  /// Each member of a group sends to its counterpart in another one.
+  void check_counterparts(const Group& from, const Group& to, PairUse use, StageId stage, const std::string& what) {
+    for (std::size_t i = 0; i < std::min(from.devices.size(), to.devices.size()); ++i) {
+      check_connection(from.devices[i], to.devices[i], use, stage, what);
+    }
+  }
+
   /// One ring for all layers that the same stages hold, one stage of each pipeline: it joins all replicas of these. The
   /// same for tied parameters.
   [[nodiscard]] std::vector<std::vector<Member>> rings() const {
@@ -248,29 +274,29 @@ class Judge {
     std::vector<std::vector<Member>> result;
     for (const std::vector<std::size_t>& stages : held_together) {
       std::vector<Member>& ring = result.emplace_back();
-      std::set<DeviceId> devices;
-      for (std::size_t s : stages) add_members(s, devices, ring);
+      std::set<DeviceId> leads;
+      for (std::size_t s : stages) add_members(s, leads, ring);
     }
     return result;
   }
 
   /// Adds the stage's replicas that are not on one of `devices`, with their own.
-  void add_members(std::size_t s, std::set<DeviceId>& devices, std::vector<Member>& ring) const {
+  void add_members(std::size_t s, std::set<DeviceId>& leads, std::vector<Member>& ring) const {
     const Stage& stage = plan_.stages[s];
     const bool by_turns = stage.ring.empty() || !has_sound_ring(stage);
     for (std::size_t i = 0; i < stage.replicas.size(); ++i) {
-      const DeviceId device = stage.replicas[by_turns ? i : stage.ring[i]].lead();
-      if (devices.insert(device).second) ring.emplace_back(s, device);
+      const Group& group = stage.replicas[by_turns ? i : stage.ring[i]];
+      if (leads.insert(group.lead()).second) ring.emplace_back(s, &group);
     }
   }
 
   void check_ring(const std::vector<Member>& ring) {
     for (std::size_t i = 0; i < ring.size(); ++i) {
-      const auto& [stage, device] = ring[i];
+      const auto& [stage, group] = ring[i];
       const auto& [next_stage, next] = ring[(i + 1) % ring.size()];
-      if (device == next) continue;
+      if (group == next) continue;
       const std::string stages = called(stage) + (stage == next_stage ? "" : " and " + called(next_stage));
-      check_connection(device, next, PairUse::Collective, id(stage), "the all-reduce of " + stages + " goes from");
+      check_counterparts(*group, *next, PairUse::Collective, id(stage), "the all-reduce of " + stages + " goes from");
     }
   }
 
@@ -319,8 +345,8 @@ class Judge {
     for (std::size_t i = 0; i < a.replicas.size(); ++i) {
       for (std::size_t j = i % std::max<std::size_t>(stride, 1); j < b.replicas.size(); j += stride) {
         const std::string what = "the boundary of " + called(from) + " and " + called(to) + " goes from";
-        check_connection(a.replicas[i].lead(), b.replicas[j].lead(), PairUse::Boundary, id(from), what);
-        check_connection(b.replicas[j].lead(), a.replicas[i].lead(), PairUse::Boundary, id(from), what);
+        check_counterparts(a.replicas[i], b.replicas[j], PairUse::Boundary, id(from), what);
+        check_counterparts(b.replicas[j], a.replicas[i], PairUse::Boundary, id(from), what);
       }
     }
   }
@@ -329,6 +355,7 @@ class Judge {
   const Platform& platform_;
   const Plan& plan_;
   Route route_;
+  std::map<DeviceId, const Group*> group_of_;
   std::vector<Violation> violations_;
 };
 

@@ -4,6 +4,9 @@
 
 namespace stagecraft {
 
+/// The most devices of a group.
+inline constexpr std::int64_t kMostInGroup = 256;
+
 /// Into how many devices a worker of a stage is divided, and how.
 struct Degrees {
   std::int64_t tensor = 1;  ///< devices that divide each layer's weights among themselves

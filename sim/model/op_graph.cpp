@@ -13,6 +13,7 @@ const char* to_string(OpKind kind) {
     case OpKind::ForwardBackward: return "forward-backward";
     case OpKind::Recompute: return "recompute";
     case OpKind::Update: return "update";
+    case OpKind::Exchange: return "exchange";
     case OpKind::Post: return "post";
     case OpKind::Activation: return "activation";
     case OpKind::Gradient: return "gradient";

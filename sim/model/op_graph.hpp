@@ -23,7 +23,8 @@ enum class OpKind : std::uint8_t {
   ForwardBackward,  ///< an overlapped pair
   Recompute,
   Update,
-  Post,  ///< a send or receive is posted: a mark in a device's order that takes no time
+  Exchange,  ///< of the members of a group, all of whose lanes it occupies for `seconds`, whatever their speeds
+  Post,      ///< a send or receive is posted: a mark in a device's order that takes no time
   // Transfers: `bytes` from one place to another.
   Activation,
   Gradient,

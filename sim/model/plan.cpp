@@ -12,6 +12,13 @@ std::vector<DeviceId> devices_of(const Stage& stage) {
   return devices;
 }
 
+std::vector<DeviceId> leads_of(const Stage& stage) {
+  std::vector<DeviceId> leads;
+  leads.reserve(stage.replicas.size());
+  for (const Group& group : stage.replicas) leads.push_back(group.lead());
+  return leads;
+}
+
 bool share_a_device(const Stage& a, const Stage& b) {
   return std::ranges::any_of(a.replicas, [&](const Group& group) { return std::ranges::count(b.replicas, group) > 0; });
 }

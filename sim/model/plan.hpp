@@ -3,6 +3,7 @@
 #include "sim/base/index.hpp"
 #include "sim/model/computed_choice.hpp"
 #include "sim/model/covered.hpp"
+#include "sim/model/degrees.hpp"
 #include "sim/model/figures.hpp"
 #include "sim/model/pattern.hpp"
 #include "sim/model/schedule_choice.hpp"
@@ -23,7 +24,7 @@ enum class Replication {
   Split,  ///< each microbatch is divided into whole samples: of b, replica j of r runs ⌊j b / r⌋ to ⌊(j + 1) b / r⌋
 };
 
-/// The devices that run one replica of a stage together. Today exactly one: `check_plan` refuses more.
+/// The devices that run one replica of a stage together: as many as the plan's `Plan::degrees` say.
 struct Group {
   std::vector<DeviceId> devices;
 
@@ -31,6 +32,7 @@ struct Group {
   Group(DeviceId device) : devices{device} {}  // NOLINT(google-explicit-constructor): a device is a group of one
   /// The device that stands for the group where one is meant. **Requires** at least one device.
   [[nodiscard]] DeviceId lead() const { return devices.front(); }
+  [[nodiscard]] bool is_alone() const { return devices.size() == 1; }
   friend bool operator==(const Group&, const Group&) = default;
 };
 /// A replica on each of the devices, in their order.
@@ -88,8 +90,10 @@ struct Stage {
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 
-/// The devices of a stage, replica by replica in the order of turns.
+/// The devices of a stage, group by group in the order of turns.
 [[nodiscard]] std::vector<DeviceId> devices_of(const Stage& stage);
+/// The first device of each group of a stage, in the order of turns.
+[[nodiscard]] std::vector<DeviceId> leads_of(const Stage& stage);
 /// Whether a replica of the one and a replica of the other have the same devices.
 [[nodiscard]] bool share_a_device(const Stage& a, const Stage& b);
 
@@ -114,6 +118,7 @@ struct Plan {
   ComputedChoice computed = {};  ///< how the model's figures are computed, where its file does not say
   std::int64_t microbatch_size = 1;
   std::int64_t microbatches = 1;  ///< over all replicas; per iteration, or the least length of an asynchronous run
+  Degrees degrees = {};           ///< into how many devices each replica is divided
   /// Asynchronous: the rounds of a stage's turns after which it reduces its gradients and updates its weights.
   std::int64_t rounds_per_update = 1;
   ScheduleChoice schedule;

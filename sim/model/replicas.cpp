@@ -135,6 +135,9 @@ void Replicas::add_replicas(const Plan& plan, StageId id) {
   const std::int64_t rounds = lanes.round() / std::gcd(lanes.round(), own);
   for (std::size_t at = 0; at < stage.replicas.size(); ++at) {
     const auto lane = static_cast<std::uint32_t>(lanes.round() == 1 ? 0 : at);
+    const std::vector<DeviceId>& devices = stage.replicas[at].devices;
+    group_size_ = devices.size();
+    members_.insert(members_.end(), devices.begin(), devices.end());
     ids_.push_back(replicas_.push_back({.stage = id,
                                         .pipeline = stage.pipeline,
                                         .lane = lane,

@@ -55,7 +55,7 @@ struct Replica {
   std::uint32_t lane = 0;   ///< among the replicas of the stage that alternate
   std::int64_t turns = 1;   ///< microbatches of the plan after which the turns of the stage's replicas repeat
   std::int64_t taken = 1;   ///< how many of these it runs
-  DeviceId device;          ///< the one that leads its group
+  DeviceId device;          ///< the one that leads its group, and stands for all of it
   Share share;              ///< of each microbatch that it runs
   std::uint32_t chunk = 0;  ///< position among the replicas on its device
 
@@ -93,10 +93,18 @@ class Replicas {
     const std::size_t begin = first_[stage.value()];
     return std::span(ids_).subspan(begin, first_[stage.value() + 1] - begin);
   }
-  /// In the order of the plan's stages; empty for a device without work.
+  /// The devices that run a replica together, its own `Replica::device` first.
+  [[nodiscard]] std::span<const DeviceId> members(ReplicaId id) const {
+    return std::span(members_).subspan(id.value() * group_size_, group_size_);
+  }
+  /// How many these are; of all replicas as many.
+  [[nodiscard]] std::size_t group_size() const { return group_size_; }
+  /// In the order of the plan's stages; empty for a device that leads no replica.
   [[nodiscard]] std::span<const ReplicaId> on(DeviceId device) const;
-  /// The devices that the plan uses, increasing.
+  /// The devices that lead the plan's replicas, increasing. Two replicas have the same devices, or none in common.
   [[nodiscard]] const std::vector<DeviceId>& devices() const { return devices_; }
+  /// How many devices the plan uses.
+  [[nodiscard]] std::size_t all_devices() const { return devices_.size() * group_size_; }
   /// Whether some device has several replicas.
   [[nodiscard]] bool share_devices() const { return devices_.size() < replicas_.size(); }
 
@@ -147,6 +155,8 @@ class Replicas {
   void group_by_device();
 
   IndexVector<ReplicaId, Replica> replicas_;
+  std::vector<DeviceId> members_;  ///< of all replicas, one after the other
+  std::size_t group_size_ = 1;
   std::vector<ReplicaId> ids_;        ///< of all replicas, so that spans of them can be given out
   std::vector<std::size_t> first_;    ///< by stage, and the end
   std::vector<DeviceId> devices_;     ///< increasing

@@ -23,6 +23,7 @@ using MemoryBreakdown = std::array<Bytes, kMemoryCategories>;  ///< by `MemoryCa
 struct TimeSplit {
   Seconds compute;  ///< forwards and backwards
   Seconds recompute;
+  Seconds exchange;               ///< of the group that runs a stage together
   Seconds exposed_communication;  ///< idle while the transfer that it waits for is under way
   Seconds all_reduce;             ///< in a collective, while it sends or receives in it
   Seconds collective_wait;        ///< in a collective, while only others do
@@ -50,7 +51,7 @@ struct MemoryPeak {
 struct DeviceReport {
   DeviceId device;
   std::vector<StageId> stages;  ///< of the run, of every plan that it has had
-  Seconds busy;                 ///< forwards, backwards, recomputes, updates
+  Seconds busy;                 ///< forwards, backwards, recomputes, updates, exchanges of its group
   /// None for a device that the measured part leaves out: the plan that runs at its end does not use the device, which
   /// was idle all the time. The time split is then empty.
   std::optional<double> bubble_ratio = 0.0;
@@ -77,7 +78,7 @@ struct LinkReport {
 /// What takes most of the measured time of the device that computes most: a stage's work, or what the device waits for;
 /// or a link that is busy for a larger share of the time than that. Relieving it helps first.
 struct Bottleneck {
-  enum class Kind { Stage, Link, Ramps, Waits, Transfers, AllReduce, AllReduceWait } kind = Kind::Stage;
+  enum class Kind { Stage, Link, Ramps, Waits, Transfers, AllReduce, AllReduceWait, Exchange } kind = Kind::Stage;
   DeviceId device;     ///< that computes most
   StageId stage;       ///< that takes most of its time
   LinkId link;         ///< `Link`: which

@@ -11,7 +11,8 @@ std::vector<Bottleneck> time_shares(const DeviceReport& device, StageId stage) {
   const TimeSplit& time = device.time;
   const Seconds whole = device.busy + time.exposed_communication + time.all_reduce + time.collective_wait + time.idle;
   std::vector<Bottleneck> shares;
-  for (const auto& [kind, part] : {std::pair(Kind::Stage, device.busy),
+  for (const auto& [kind, part] : {std::pair(Kind::Stage, device.busy - time.exchange),
+                                   {Kind::Exchange, time.exchange},
                                    {Kind::Ramps, time.ramps},
                                    {Kind::Waits, time.idle - time.ramps},
                                    {Kind::Transfers, time.exposed_communication},

@@ -240,6 +240,36 @@ AllReduce all_reduce(const Platform& platform, const Members& members, Bytes byt
   return time(*other) < time(ring) ? *std::move(other) : ring;
 }
 
+MemberRings member_rings(const Replicas& replicas, const std::vector<ReplicaId>& of) {
+  MemberRings rings(replicas.group_size());
+  for (ReplicaId replica : of) {
+    const std::span<const DeviceId> members = replicas.members(replica);
+    for (std::size_t i = 0; i < members.size(); ++i) rings[i].push_back(members[i]);
+  }
+  return rings;
+}
+
+/// Rings of which some are hierarchical and some are not have no phases in common: then all are plain ones.
+AllReduce all_reduce(const Platform& platform, const MemberRings& rings, Bytes bytes) {
+  std::vector<AllReduce> each;
+  for (const Members& ring : rings) each.push_back(all_reduce(platform, ring, bytes));
+  const auto is_alike = [&](const AllReduce& one) { return one.phases.size() == each.front().phases.size(); };
+  if (!std::ranges::all_of(each, is_alike)) {
+    for (std::size_t i = 0; i < rings.size(); ++i) {
+      each[i] = stagecraft::rings(platform, rings[i], members_by_node(platform, rings[i]));
+    }
+  }
+  AllReduce all = each.front();
+  for (std::size_t i = 1; i < each.size(); ++i) {
+    for (std::size_t k = 0; k < all.phases.size(); ++k) {
+      const AllReducePhase& phase = each[i].phases[k];
+      all.phases[k].steps = std::max(all.phases[k].steps, phase.steps);
+      all.phases[k].flows.insert(all.phases[k].flows.end(), phase.flows.begin(), phase.flows.end());
+    }
+  }
+  return all;
+}
+
 Bytes flow_bytes(const Platform& platform, const AllReduceFlow& flow, Bytes begin, Bytes end) {
   const Bytes own = share_up(end, flow.part, flow.of) - share_up(begin, flow.part, flow.of);
   return scale_up(own, 1.0 / platform.spec.collectives.efficiency);
@@ -308,6 +338,11 @@ Seconds all_reduce_time(const Platform& platform, const Members& members, Bytes 
 Seconds lowered_all_reduce_time(const Platform& platform, const Members& members, Bytes begin, Bytes end) {
   if (const auto tabulated = tabulated_all_reduce(platform, members.size(), end - begin)) return *tabulated;
   return time_with_latencies(platform, all_reduce(platform, members, end - begin), begin, end);
+}
+
+Seconds lowered_all_reduce_time(const Platform& platform, const MemberRings& rings, Bytes begin, Bytes end) {
+  if (const auto tabulated = tabulated_all_reduce(platform, rings.front().size(), end - begin)) return *tabulated;
+  return time_with_latencies(platform, all_reduce(platform, rings, end - begin), begin, end);
 }
 
 Seconds analytic_all_reduce(const Platform& platform, const Members& members, Bytes bytes, Bytes flow,

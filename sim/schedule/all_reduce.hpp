@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/model/platform.hpp"
+#include "sim/model/replicas.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -47,6 +48,16 @@ struct AllReduce {
 /// **Requires** at least two members whose neighbours are connected.
 [[nodiscard]] AllReduce all_reduce(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes);
 
+/// The members of rings that run at the same time, each with as many bytes: of groups one ring for each member.
+using MemberRings = std::vector<std::vector<DeviceId>>;
+
+/// The rings of replicas, in their order.
+[[nodiscard]] MemberRings member_rings(const Replicas& replicas, const std::vector<ReplicaId>& of);
+
+/// The all-reduces of `bytes` in each of the rings, phase by phase at the same time.
+/// **Requires** at least one ring, and as `all_reduce` of each.
+[[nodiscard]] AllReduce all_reduce(const Platform& platform, const MemberRings& rings, Bytes bytes);
+
 /// The bytes of a flow on its links: its part of [begin, end) of the gradients, rounded up over the whole, divided by
 /// the platform's efficiency.
 [[nodiscard]] Bytes flow_bytes(const Platform& platform, const AllReduceFlow& flow, Bytes begin, Bytes end);
@@ -73,6 +84,9 @@ struct AllReduce {
 /// else uses its links. With latencies.
 [[nodiscard]] Seconds lowered_all_reduce_time(const Platform& platform, const std::vector<DeviceId>& members,
                                               Bytes begin, Bytes end);
+/// The same of rings that run at the same time.
+[[nodiscard]] Seconds lowered_all_reduce_time(const Platform& platform, const MemberRings& rings, Bytes begin,
+                                              Bytes end);
 
 /// The time of an all-reduce on the analytic network: each of its rings has the bandwidth of the slowest pair of
 /// members, and those inside a node have that of their links. Between neighbours `flow` cross, of `bytes` of gradients.

@@ -7,6 +7,14 @@
 #include <map>
 
 namespace stagecraft {
+namespace {
+
+/// A tensor that every member has whole is sent in parts, one by each.
+Bytes of_member(const LayerGraph& graph, Bytes bytes) {
+  return graph.degrees.sequence ? bytes : share_up(bytes, 1, graph.degrees.devices());
+}
+
+}  // namespace
 
 std::vector<Boundary> boundaries(const LayerGraph& graph, const Plan& plan) {
   const std::uint32_t none = StageId::none().value();
@@ -33,7 +41,7 @@ std::vector<Boundary> boundaries(const LayerGraph& graph, const Plan& plan) {
   std::vector<Boundary> result;
   for (const auto& [ends, produced] : tensors) {
     Boundary boundary{StageId(ends.first), StageId(ends.second), Bytes(0)};
-    for (const auto& [layer, bytes] : produced) boundary.bytes += bytes;
+    for (const auto& [layer, bytes] : produced) boundary.bytes += of_member(graph, bytes);
     result.push_back(boundary);
   }
   return result;
@@ -54,7 +62,7 @@ std::vector<Boundary> chain_boundaries(const LayerGraph& graph, const Plan& plan
     }
     const std::vector<Bytes> cuts = cut_bytes(graph, order);
     for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
-      result.push_back({ends[i].first, ends[i + 1].first, cuts[ends[i].second - 1]});
+      result.push_back({ends[i].first, ends[i + 1].first, of_member(graph, cuts[ends[i].second - 1])});
     }
   }
   return result;

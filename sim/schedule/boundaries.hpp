@@ -10,6 +10,7 @@ struct Plan;
 
 /// Two stages that exchange tensors, and the bytes that flow for one microbatch: every tensor that some layer of `to`
 /// needs from a layer of `from`. A tensor counts once, at the size of its largest edge. The gradient has the same size.
+/// Between groups the bytes are those that each member sends to its counterpart.
 struct Boundary {
   StageId from;
   StageId to;

@@ -32,7 +32,7 @@ struct StageWork {
 StageWork stage_work(const KeptPlan& kept, StageId stage) {
   StageWork work;
   Seconds most{-1.0};
-  for (std::size_t i = 0; i < devices_of(kept.plan.stages[stage.value()]).size(); ++i) {
+  for (std::size_t i = 0; i < kept.plan.stages[stage.value()].replicas.size(); ++i) {
     const ReplicaWork& own = kept.work->at_largest_share(stage, i);
     work.totals.push_back(own.programs.forward() + own.programs.mean_backward());
     if (work.totals.back() <= most) continue;
@@ -55,8 +55,8 @@ std::vector<double> paces(const Stage& stage, const std::vector<Seconds>& totals
 /// The time of each bucket's all-reduce.
 std::vector<Seconds> all_reduce_times(const Platform& platform, const Replicas& replicas, const RingBuckets::Ring& ring,
                                       NetworkModel network) {
-  std::vector<DeviceId> devices;
-  for (const ReplicaId member : ring.members) devices.push_back(replicas[member].device);
+  const MemberRings rings = member_rings(replicas, ring.members);
+  const std::vector<DeviceId>& devices = rings.front();
   const std::optional<BytesPerSecond> slowest = smallest_bandwidth_among(platform, devices);
   std::vector<Seconds> times;
   if (!slowest) return times;
@@ -65,7 +65,7 @@ std::vector<Seconds> all_reduce_times(const Platform& platform, const Replicas& 
   for (std::size_t k = 0; k < ring.buckets.size(); ++k) {
     const Bytes bytes = ring.buckets[k].bytes;
     times.push_back(network == NetworkModel::Platform
-                        ? lowered_all_reduce_time(platform, devices, before, before + bytes)
+                        ? lowered_all_reduce_time(platform, rings, before, before + bytes)
                         : analytic_all_reduce(platform, devices, bytes, flows[k], *slowest));
     before += bytes;
   }
@@ -132,6 +132,7 @@ Seconds busiest_replica(const PipelineTimes& times, std::size_t stage, std::int6
 PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, const KeptPlan& kept,
                              NetworkModel all_reduces) {
   kept.work->require_times();
+  if (kept.replicas.group_size() > 1) throw InputError("pipelines of groups of devices have no times in closed form");
   const std::vector<Boundary> channels = chain_boundaries(graph, kept.plan);
   PipelineTimes times;
   for (std::size_t s = 0; s < kept.plan.stages.size(); ++s) {

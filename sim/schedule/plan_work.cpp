@@ -2,7 +2,9 @@
 
 #include "sim/model/plan.hpp"
 #include "sim/model/replicas.hpp"
+#include "sim/schedule/exchange_time.hpp"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -18,20 +20,42 @@ class PlanWork::Maker {
     if (has_buckets) in_buckets_.emplace(graph, platform, plan.stages[stage.value()], work.rings_.of(stage));
   }
 
-  /// The position in `different_` of the work of a replica on `device`.
-  std::uint32_t of(DeviceId device, const Share& share) {
+  /// The position in `different_` of the work of a replica on the devices of `group`.
+  std::uint32_t of(const Group& group, const Share& share) {
+    const DeviceId device = slowest_of(group);
     const Device& on = platform_.devices[device];
-    const auto [known, is_new] = known_.try_emplace({on.kind, on.slowdown, share.end - share.begin, share.of},
-                                                    static_cast<std::uint32_t>(work_.different_.size()));
-    if (is_new) work_.different_.push_back(make(device, share));
+    const std::pair<Seconds, Seconds> pace = pace_of(group);
+    const auto [known, is_new] =
+        known_.try_emplace({on.kind, on.slowdown, share.end - share.begin, share.of, pace.first, pace.second},
+                           static_cast<std::uint32_t>(work_.different_.size()));
+    if (is_new) work_.different_.push_back(make(device, group, share));
     return known->second;
   }
 
  private:
-  [[nodiscard]] ReplicaWork make(DeviceId device, const Share& share) {
-    ReplicaWork work{programs_of(programs_, device, share), {}};
+  /// The device of the group for which all others wait.
+  [[nodiscard]] DeviceId slowest_of(const Group& group) const {
+    return *std::ranges::max_element(group.devices, {},
+                                     [&](DeviceId device) { return platform_.devices[device].slowdown; });
+  }
+
+  /// What tells groups apart whose exchanges take different times: those of a small and of a large tensor.
+  [[nodiscard]] std::pair<Seconds, Seconds> pace_of(const Group& group) const {
+    constexpr Bytes kSmall{1 << 10};
+    constexpr Bytes kLarge{1 << 30};
+    const auto time = [&](Bytes bytes) {
+      return exchange_time(platform_, group, Exchange{Exchange::Kind::AllReduce, bytes});
+    };
+    return {time(kSmall), time(kLarge)};
+  }
+
+  [[nodiscard]] ReplicaWork make(DeviceId device, const Group& group, const Share& share) {
+    const auto time_of = [&](const std::vector<Exchange>& exchanges) {
+      return exchange_time(platform_, group, exchanges);
+    };
+    ReplicaWork work{with_exchanges(programs_of(programs_, device, share), time_of), {}};
     if (!in_buckets_) return work;
-    const TurnPrograms completing = programs_of(*in_buckets_, device, share);
+    const TurnPrograms completing = with_exchanges(programs_of(*in_buckets_, device, share), time_of);
     for (const StageProgram& program : completing.different()) work.in_buckets.push_back(program.backward);
     return work;
   }
@@ -49,7 +73,7 @@ class PlanWork::Maker {
   PlanWork& work_;
   ReplicaTurns programs_;
   std::optional<ReplicaTurns> in_buckets_;
-  std::map<std::tuple<DeviceKindId, double, std::int64_t, std::int64_t>, std::uint32_t> known_;
+  std::map<std::tuple<DeviceKindId, double, std::int64_t, std::int64_t, Seconds, Seconds>, std::uint32_t> known_;
 };
 
 PlanWork::PlanWork(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Replicas& replicas)
@@ -59,12 +83,12 @@ PlanWork::PlanWork(const LayerGraph& graph, const Platform& platform, const Plan
   for (const StageId id : indices<StageId>(plan.stages.size())) {
     const Stage& stage = plan.stages[id.value()];
     Maker maker(graph, platform, plan, id, *this);
-    for (const ReplicaId replica : replicas.of(id)) {
-      of_replica_.push_back(maker.of(replicas[replica].device, replicas[replica].share));
+    for (std::size_t at = 0; at < stage.replicas.size(); ++at) {
+      of_replica_.push_back(maker.of(stage.replicas[at], replicas[replicas.of(id)[at]].share));
     }
     const Share largest = largest_share(stage, graph.microbatch_size);
     std::vector<std::uint32_t>& at_largest = at_largest_share_.emplace_back();
-    for (const DeviceId device : devices_of(stage)) at_largest.push_back(maker.of(device, largest));
+    for (const Group& group : stage.replicas) at_largest.push_back(maker.of(group, largest));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace stagecraft {
@@ -142,6 +143,10 @@ class StashParts {
   Bytes kept_;
 };
 
+void add_exchanges(const std::vector<Exchange>& of_layer, std::vector<Exchange>& exchanges) {
+  for (const Exchange& exchange : of_layer) add_exchange(exchanges, exchange);
+}
+
 /// Builds the backward from the last layer to the first. It runs in pieces, which end where a recompute segment begins
 /// or ends, and where a swapped stash is needed for the first time (only the layers from there on wait for its copy);
 /// the end of a piece frees what no later one needs. A piece is one step, or several, which also end where a bucket of
@@ -170,6 +175,7 @@ class BackwardWalk {
     if (is_new_piece) open_piece(segment);
     BackwardStep& step = program_.backward.back();
     step.backward += layer.backward;
+    add_exchanges(layer.backward_exchanges, at_step(program_.backward.size() - 1).backward);
     step.weight += layer.backward_weight;
     step.workspace = std::max(step.workspace, layer.workspace);
     if (is_needed_first) {
@@ -197,6 +203,12 @@ class BackwardWalk {
     if (segments_[segment].swaps_checkpoint) program_.backward.back().needs = add_part(true);
   }
 
+  StepExchanges& at_step(std::size_t step) {
+    if (!program_.exchanges) return none_;
+    program_.exchanges->steps.resize(program_.backward.size());
+    return program_.exchanges->steps[step];
+  }
+
   /// Another part of the stash that is swapped; its position.
   std::size_t add_part(bool prefetch) {
     program_.swapped.push_back({Bytes(0), prefetch});
@@ -221,6 +233,7 @@ class BackwardWalk {
   void restore(LayerId id, const Layer& layer) {
     BackwardStep& first = program_.backward[piece_begin_];
     first.recompute += layer.forward;
+    add_exchanges(layer.forward_exchanges, at_step(piece_begin_).recompute);
     first.restored += stash_.take(id);
     first.workspace = std::max(first.workspace, layer.workspace);
     checkpoint_ = stash_.checkpoint(id);
@@ -232,6 +245,7 @@ class BackwardWalk {
   std::vector<Swap> swaps_;
   ActionsOf actions_;
   StashParts stash_;
+  StepExchanges none_;                ///< of a device alone
   std::vector<std::size_t> item_of_;  ///< by swap: its position in `StageProgram::swapped`
   std::size_t next_bucket_ = 0;
   std::size_t open_segment_ = kNone;  ///< the segment of the layer that was taken last
@@ -239,6 +253,19 @@ class BackwardWalk {
   Bytes used_up_;                     ///< what its end frees
   Bytes checkpoint_;                  ///< of the earliest layer of the open segment so far
 };
+
+/// Of a tensor that is not divided by tokens each member of a group sends its part to its counterpart in another one,
+/// whose members then gather the whole: for a forward what enters the stage, for a backward the gradients of what
+/// leaves it.
+void add_gathers(const LayerGraph& graph, const Stage& stage, StageProgram& program) {
+  if (graph.degrees.sequence) return;
+  const std::set<LayerId> own(stage.layers.begin(), stage.layers.end());
+  for (const LayerEdge& edge : graph.edges) {
+    if (own.contains(edge.from) == own.contains(edge.to)) continue;
+    auto& exchanges = own.contains(edge.to) ? program.exchanges->forward : program.exchanges->steps.front().backward;
+    add_exchange(exchanges, {Exchange::Kind::AllGather, edge.bytes});
+  }
+}
 
 }  // namespace
 
@@ -267,16 +294,19 @@ Bytes StageProgram::backward_workspace() const {
 
 StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const std::vector<GradientBucket>& buckets) {
   StageProgram program;
+  if (graph.degrees.devices() > 1) program.exchanges.emplace();
   BackwardWalk walk(graph, stage, buckets, program);
   for (std::size_t at = stage.layers.size(); at-- > 0;) {
     const LayerId id = stage.layers[at];
     const Layer& layer = graph.layers[id];
     program.forward += layer.forward;
+    if (program.exchanges) add_exchanges(layer.forward_exchanges, program.exchanges->forward);
     program.workspace = std::max(program.workspace, layer.workspace);
     walk.take(id, layer);
   }
   walk.end();
   program.parameters = parameters_of(graph, stage.layers);
+  if (program.exchanges) add_gathers(graph, stage, program);
   return program;
 }
 
@@ -301,8 +331,24 @@ StageProgram with_bytes_of(StageProgram program, const StageProgram& other) {
   program.kept = other.kept;
   program.swapped = other.swapped;
   program.workspace = other.workspace;
+  program.exchanges = other.exchanges;
   return program;
 }
+
+namespace {
+
+void divide(StageExchanges& exchanges, const Share& share) {
+  const auto divide_all = [&](std::vector<Exchange>& all) {
+    for (Exchange& exchange : all) exchange.bytes = share * exchange.bytes;
+  };
+  divide_all(exchanges.forward);
+  for (StepExchanges& step : exchanges.steps) {
+    divide_all(step.backward);
+    divide_all(step.recompute);
+  }
+}
+
+}  // namespace
 
 StageProgram scaled(StageProgram program, double factor, const Share& share) {
   const double time = factor * static_cast<double>(share.end - share.begin) / static_cast<double>(share.of);
@@ -321,6 +367,23 @@ StageProgram scaled(StageProgram program, double factor, const Share& share) {
   }
   if (!program.backward.empty()) program.backward.back().freed += program.stash() - given;  // its parts are rounded up
   program.workspace = share * program.workspace;
+  if (program.exchanges) divide(*program.exchanges, share);
+  return program;
+}
+
+StageProgram with_exchanges(StageProgram program, const std::function<Seconds(const std::vector<Exchange>&)>& time_of) {
+  if (!program.exchanges) return program;
+  program.exchange = time_of(program.exchanges->forward);
+  program.forward += program.exchange;
+  for (std::size_t at = 0; at < program.backward.size(); ++at) {
+    BackwardStep& step = program.backward[at];
+    const StepExchanges& exchanges = program.exchanges->steps[at];
+    step.exchange = time_of(exchanges.backward);
+    step.recompute_exchange = time_of(exchanges.recompute);
+    step.backward += step.exchange;
+    step.recompute += step.recompute_exchange;
+  }
+  program.exchanges.reset();
   return program;
 }
 

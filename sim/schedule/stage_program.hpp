@@ -6,6 +6,7 @@
 #include "sim/schedule/gradient_buckets.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -27,7 +28,9 @@ struct BackwardStep {
   Bytes released;  ///< recomputed stash that is freed at its end: what it restored, or what an earlier step of its
                    ///< segment did
   Bytes freed;  ///< stash that is freed at its end, since no later step needs it; of all steps together the whole stash
-  std::size_t completes = 0;  ///< how many buckets of gradients are complete at its end, besides earlier ones
+  std::size_t completes = 0;   ///< how many buckets of gradients are complete at its end, besides earlier ones
+  Seconds exchange;            ///< the part of `backward` in which the members of a group exchange, at its end
+  Seconds recompute_exchange;  ///< likewise of `recompute`
   friend bool operator==(const BackwardStep&, const BackwardStep&) = default;
 
   [[nodiscard]] Seconds input() const { return backward - weight; }
@@ -40,15 +43,31 @@ struct SwappedStash {
   friend bool operator==(const SwappedStash&, const SwappedStash&) = default;
 };
 
+/// What the members of a group exchange in one step of a backward.
+struct StepExchanges {
+  std::vector<Exchange> backward;
+  std::vector<Exchange> recompute;
+  friend bool operator==(const StepExchanges&, const StepExchanges&) = default;
+};
+
+/// The same of a whole stage.
+struct StageExchanges {
+  std::vector<Exchange> forward;
+  std::vector<StepExchanges> steps;  ///< by step of the backward
+  friend bool operator==(const StageExchanges&, const StageExchanges&) = default;
+};
+
 /// The work of a stage for one microbatch, and the memory that it keeps for it. Planners' times, the memory ledger and
 /// lowering all use this one description.
 struct StageProgram {
   Seconds forward;
+  Seconds exchange;                    ///< the part of `forward` in which the members of a group exchange, at its end
   std::vector<BackwardStep> backward;  ///< in the order in which they run: from the last layer to the first
   Bytes kept;  ///< stash of layers without an action, and the checkpoint of each recompute segment
   std::vector<SwappedStash> swapped;  ///< in the order of the backward
   Bytes workspace;                    ///< of the layer that needs most, while the forward runs
   Bytes parameters;
+  std::optional<StageExchanges> exchanges = {};  ///< of a group, as long as times leave them out
   friend bool operator==(const StageProgram&, const StageProgram&) = default;
 
   [[nodiscard]] Seconds backward_total() const;
@@ -70,6 +89,10 @@ struct StageProgram {
 /// The program of a replica whose times are in proportion to its share: they are multiplied by `factor`, for its
 /// device, and by the share; bytes by the share.
 [[nodiscard]] StageProgram scaled(StageProgram program, double factor, const Share& share);
+
+/// The program of a group, its exchanges turned into a part of its times by `time_of`.
+[[nodiscard]] StageProgram with_exchanges(StageProgram program,
+                                          const std::function<Seconds(const std::vector<Exchange>&)>& time_of);
 
 /// The time of the optimizer's step on a device: the bytes of weights, gradients and optimizer state divided by the
 /// kind's update bandwidth; 0 if the kind has none.

@@ -89,6 +89,13 @@ Bytes TurnPrograms::workspace() const {
   return most;
 }
 
+TurnPrograms with_exchanges(const TurnPrograms& programs,
+                            const std::function<Seconds(const std::vector<Exchange>&)>& time_of) {
+  std::vector<StageProgram> changed;
+  for (const StageProgram& program : programs.different()) changed.push_back(with_exchanges(program, time_of));
+  return {programs.sets(), std::move(changed)};
+}
+
 ReplicaTurns::ReplicaTurns(const LayerGraph& graph, const Platform& platform, const Stage& stage,
                            const std::vector<GradientBucket>& buckets) {
   StageTurns turns = stage_turns(stage);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
 namespace stagecraft {
@@ -33,6 +34,8 @@ class TurnPrograms {
     return set_of_.size() == 1 ? 0 : set_of_[static_cast<std::size_t>(local) % set_of_.size()];
   }
   [[nodiscard]] const std::vector<StageProgram>& different() const { return programs_; }
+  /// `set_of` by position in the window.
+  [[nodiscard]] const std::vector<std::size_t>& sets() const { return set_of_; }
   [[nodiscard]] const StageProgram& first() const { return programs_.front(); }
 
   /// Their parts that are the same for all microbatches.
@@ -51,6 +54,10 @@ class TurnPrograms {
   std::vector<std::size_t> set_of_;
   std::vector<StageProgram> programs_;
 };
+
+/// The programs of a group, as `with_exchanges` of each.
+[[nodiscard]] TurnPrograms with_exchanges(const TurnPrograms& programs,
+                                          const std::function<Seconds(const std::vector<Exchange>&)>& time_of);
 
 /// `ReplicaPrograms` of a stage for all its sets of memory actions.
 class ReplicaTurns {

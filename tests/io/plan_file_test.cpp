@@ -134,6 +134,32 @@ TEST_CASE("plan file: YAML and JSON read back to an equal plan") {
   }
 }
 
+TEST_CASE("plan file: replicas of several devices are lists, or names that follow each other") {
+  const Inputs in = inputs();
+  const auto read = [&](const std::string& devices, const std::string& groups) {
+    const std::string text = "schema: stagecraft/plan/1\nmicrobatch_size: 32\nmicrobatches: 4\n" + groups +
+                             "schedule: {name: gpipe}\nstages:\n  - {layers: {from: l0, to: l4}, devices: " + devices +
+                             "}\n";
+    return parse_plan(text, "plan.yaml", in.graph, in.platform);
+  };
+  const std::string pairs = "groups: {tensor: 2, sequence: false, vocabulary_multiple: 128}\n";
+  Group first;
+  first.devices = {DeviceId(1), DeviceId(0)};
+  Group second;
+  second.devices = {DeviceId(2), DeviceId(3)};
+  const Plan plan = read("[[gpu1, gpu0], [gpu2, gpu3]]", pairs).plan;
+  CHECK(plan.degrees == Degrees{2, false, 128});
+  CHECK(plan.stages.front().replicas == std::vector<Group>{first, second});
+  CHECK(read("[gpu1, gpu0, gpu2, gpu3]", pairs).plan == plan);
+  CHECK(parse_plan(write_plan_yaml(plan, in.graph, in.platform), "again", in.graph, in.platform).plan == plan);
+  CHECK(parse_plan_header(write_plan_yaml(plan, in.graph, in.platform), "again").degrees == plan.degrees);
+  CHECK_THROWS_WITH_AS(read("[gpu1, gpu0, gpu2]", pairs), doctest::Contains("groups of 2 devices"), InputError);
+  CHECK_THROWS_WITH_AS(read("[gpu1, [gpu2, gpu3]]", pairs), doctest::Contains("found another group"), InputError);
+  CHECK_THROWS_AS(read("[[]]", pairs), InputError);
+  CHECK(read("[[gpu0, gpu1]]", "").plan.degrees == Degrees());  // `check_plan` tells
+  CHECK(read("[gpu0]", "groups: {tensor: 1, sequence: false}\n").plan.degrees == Degrees());
+}
+
 TEST_CASE("plan file: the header is read without the model and the platform") {
   CHECK(parse_plan_header(kPlan, "plan.yaml") ==
         PlanHeader{"dawnpiper", "m", "p", "aa", "bb", 32, StashConvention::Input});

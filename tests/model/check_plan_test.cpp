@@ -109,6 +109,26 @@ TEST_CASE("check_plan: a ring names each replica once, and a replica is one devi
             "stage 0 has a replica of 2 devices, not of one");
 }
 
+/// Two stages, each of a group of two of four devices.
+std::vector<Violation> judged_groups(const std::function<void(Plan&)>& change) {
+  Plan plan = straight(2, 4, "1f1b");
+  plan.microbatch_size = 4;
+  plan.degrees.tensor = 2;
+  plan.stages[0].replicas.front().devices = {DeviceId(0), DeviceId(1)};
+  plan.stages[1].replicas.front().devices = {DeviceId(2), DeviceId(3)};
+  change(plan);
+  return check_plan(chain(2, 1, 2), pairwise(4), plan);
+}
+
+TEST_CASE("check_plan: groups have the size that the plan says, and devices of their own or all of another's") {
+  CHECK(judged_groups([](Plan&) {}).empty());
+  CHECK(judged_groups([](Plan& plan) { plan.stages[1].replicas = plan.stages[0].replicas; }).empty());
+  check_one(judged_groups([](Plan& plan) { plan.stages[1].replicas.front().devices.pop_back(); }), Rule::Devices,
+            "stage 1 has a replica of 1 device, not of 2");
+  check_one(judged_groups([](Plan& plan) { plan.stages[1].replicas.front().devices = {DeviceId(2), DeviceId(1)}; }),
+            Rule::Devices, "stage 1 has gpu1 in another group than an earlier stage");
+}
+
 TEST_CASE("check_plan: only kept layers are swapped, where there is a host") {
   check_one(judged([](Plan& plan) { plan.stages[0].memory = {Swap{{LayerId(0)}}}; }), Rule::Swap,
             "stage 0 swaps on gpu0, which has no host");

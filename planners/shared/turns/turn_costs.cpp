@@ -57,7 +57,7 @@ TurnCosts::TurnCosts(const LayerGraph& graph, const Platform& platform, const Pl
   for (const Boundary& boundary : boundaries(graph, plan)) {
     const Stage& from = plan.stages[boundary.from.value()];
     if (!do_orders_matter(from, plan.stages[boundary.to.value()])) continue;
-    Exchange exchange;
+    StageTraffic exchange;
     exchange.from = boundary.from.value();
     exchange.to = boundary.to.value();
     exchange.bytes = boundary.bytes;
@@ -65,7 +65,7 @@ TurnCosts::TurnCosts(const LayerGraph& graph, const Platform& platform, const Pl
     exchanges_.push_back(std::move(exchange));
     whole += static_cast<double>(boundary.bytes.value());
   }
-  for (Exchange& exchange : exchanges_) {
+  for (StageTraffic& exchange : exchanges_) {
     const double share = whole > 0.0 ? static_cast<double>(exchange.bytes.value()) / whole : 0.0;
     exchange.weight = std::max<std::int64_t>(1, std::llround(share * kWeight / parts(exchange)));
   }
@@ -76,7 +76,7 @@ std::size_t TurnCosts::replicas(std::size_t stage) const { return plan_.stages[s
 
 std::int64_t TurnCosts::total(const Turns& turns) const {
   std::int64_t sum = 0;
-  for (const Exchange& exchange : exchanges_) {
+  for (const StageTraffic& exchange : exchanges_) {
     const std::vector<std::int64_t> costs = costs_of(exchange, exchange.from, turns);
     const std::size_t count = replicas(exchange.from);
     for (std::size_t turn = 0; turn < count; ++turn) sum += costs[turn * count + turns[exchange.from][turn]];
@@ -86,7 +86,7 @@ std::int64_t TurnCosts::total(const Turns& turns) const {
 
 std::int64_t TurnCosts::least() const {
   std::int64_t sum = 0;
-  for (const Exchange& exchange : exchanges_) {
+  for (const StageTraffic& exchange : exchanges_) {
     sum += exchange.weight * static_cast<std::int64_t>(parts(exchange)) * std::ranges::min(exchange.prices);
   }
   return sum;
@@ -95,7 +95,7 @@ std::int64_t TurnCosts::least() const {
 std::vector<std::int64_t> TurnCosts::costs(std::size_t stage, const Turns& turns,
                                            const std::vector<char>& counts) const {
   std::vector<std::int64_t> sum(replicas(stage) * replicas(stage));
-  for (const Exchange& exchange : exchanges_) {
+  for (const StageTraffic& exchange : exchanges_) {
     if (exchange.from != stage && exchange.to != stage) continue;
     if (counts[exchange.from == stage ? exchange.to : exchange.from] == 0) continue;
     const std::vector<std::int64_t> part = costs_of(exchange, stage, turns);
@@ -105,7 +105,7 @@ std::vector<std::int64_t> TurnCosts::costs(std::size_t stage, const Turns& turns
 }
 
 /// The number of equal parts into which an exchange is divided.
-double TurnCosts::parts(const Exchange& exchange) const {
+double TurnCosts::parts(const StageTraffic& exchange) const {
   const std::size_t from = replicas(exchange.from);
   const std::size_t to = replicas(exchange.to);
   return static_cast<double>(exchange.split ? from * to : std::lcm(from, to));
@@ -115,7 +115,7 @@ void TurnCosts::fill_prices(const Platform& platform) {
   Route route;
   double narrowest = std::numeric_limits<double>::infinity();
   std::vector<std::vector<std::optional<double>>> bandwidths;
-  for (const Exchange& exchange : exchanges_) {
+  for (const StageTraffic& exchange : exchanges_) {
     std::vector<std::optional<double>>& own = bandwidths.emplace_back();
     own.reserve(replicas(exchange.from) * replicas(exchange.to));
     for (const Group& from : plan_.stages[exchange.from].replicas) {
@@ -137,7 +137,8 @@ void TurnCosts::fill_prices(const Platform& platform) {
 
 /// The cost of each replica of `stage` at each turn, for the turns of the stage that it exchanges with. If they take
 /// turns, turns that agree modulo the common divisor of both numbers of replicas cost the same.
-std::vector<std::int64_t> TurnCosts::costs_of(const Exchange& exchange, std::size_t stage, const Turns& turns) const {
+std::vector<std::int64_t> TurnCosts::costs_of(const StageTraffic& exchange, std::size_t stage,
+                                              const Turns& turns) const {
   const bool is_from = exchange.from == stage;
   const std::vector<std::uint32_t>& partner = turns[is_from ? exchange.to : exchange.from];
   const std::size_t mine = replicas(stage);

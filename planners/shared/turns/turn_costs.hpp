@@ -16,7 +16,7 @@ struct Plan;
 using Turns = std::vector<std::vector<std::uint32_t>>;
 
 /// Two stages whose orders of turns matter to each other.
-struct Exchange {
+struct StageTraffic {
   std::size_t from = 0;
   std::size_t to = 0;
   Bytes bytes;                        ///< for a microbatch
@@ -34,7 +34,7 @@ class TurnCosts {
   /// replicas of two stages that exchange tensors. Pairs of stages with more than 2^22 of these are ignored.
   TurnCosts(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 
-  [[nodiscard]] const std::vector<Exchange>& exchanges() const { return exchanges_; }
+  [[nodiscard]] const std::vector<StageTraffic>& exchanges() const { return exchanges_; }
   [[nodiscard]] std::size_t replicas(std::size_t stage) const;
   [[nodiscard]] std::int64_t total(const Turns& turns) const;
   /// No order costs less: as if all replicas exchanged over the cheapest pair.
@@ -45,13 +45,13 @@ class TurnCosts {
                                                 const std::vector<char>& counts) const;
 
  private:
-  [[nodiscard]] double parts(const Exchange& exchange) const;
+  [[nodiscard]] double parts(const StageTraffic& exchange) const;
   void fill_prices(const Platform& platform);
-  [[nodiscard]] std::vector<std::int64_t> costs_of(const Exchange& exchange, std::size_t stage,
+  [[nodiscard]] std::vector<std::int64_t> costs_of(const StageTraffic& exchange, std::size_t stage,
                                                    const Turns& turns) const;
 
   const Plan& plan_;
-  std::vector<Exchange> exchanges_;
+  std::vector<StageTraffic> exchanges_;
 };
 
 }  // namespace stagecraft

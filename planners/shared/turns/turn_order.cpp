@@ -169,7 +169,7 @@ class TurnSearch {
 
   [[nodiscard]] std::pair<std::size_t, bool> next_stage(const std::vector<char>& is_placed) const {
     std::vector<std::int64_t> exchanged(is_placed.size());  // bytes with stages that are placed
-    for (const Exchange& exchange : costs_.exchanges()) {
+    for (const StageTraffic& exchange : costs_.exchanges()) {
       if (is_placed[exchange.from] != 0) exchanged[exchange.to] += exchange.bytes.value();
       if (is_placed[exchange.to] != 0) exchanged[exchange.from] += exchange.bytes.value();
     }

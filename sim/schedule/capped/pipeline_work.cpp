@@ -73,10 +73,9 @@ std::vector<Boundary> empty_boundaries(const Plan& plan, const std::vector<Bound
 
 /// None if there is nothing to exchange, or no way (such a plan is refused elsewhere).
 std::vector<Seconds> all_reduces_of(const PlanContext& context, const RingBuckets::Ring& ring) {
-  std::vector<DeviceId> members;
-  for (ReplicaId member : ring.members) members.push_back(context.replicas[member].device);
+  const MemberRings members = member_rings(context.replicas, ring.members);
   std::vector<Seconds> times;
-  if (ring.buckets.empty() || smallest_bandwidth_around(context.platform, members).apart) return times;
+  if (ring.buckets.empty() || smallest_bandwidth_around(context.platform, members.front()).apart) return times;
   Bytes begin;
   for (const GradientBucket& bucket : ring.buckets) {
     times.push_back(lowered_all_reduce_time(context.platform, members, begin, begin + bucket.bytes));

@@ -71,7 +71,8 @@ std::size_t Channels::open(LoweringState& state, const ChannelOrder* order, std:
 
 /// The number of lanes that a channel needs, one for each pair of replicas that exchange parts of one microbatch. With
 /// a parts on one side and b on the other, the pair of parts (i, j) has the number i + j. From one pair whose parts
-/// overlap to the next, i or j grows, so the numbers differ and lie below a + b - 1.
+/// overlap to the next, i or j grows, so the numbers differ and lie below a + b - 1. Members of groups have lanes of
+/// their own.
 std::uint32_t Channels::pairs_over(const LoweringState& state, const std::vector<std::size_t>& boundaries) {
   if (state.shape.is_analytic()) return 1;
   const Replicas& replicas = state.replicas();
@@ -82,7 +83,7 @@ std::uint32_t Channels::pairs_over(const LoweringState& state, const std::vector
     const Boundary& ends = state.shape.boundaries()[boundary];
     pairs = std::max(pairs, parts(ends.from) + parts(ends.to) - 1);
   }
-  return static_cast<std::uint32_t>(pairs);
+  return static_cast<std::uint32_t>(pairs) * static_cast<std::uint32_t>(replicas.group_size());
 }
 
 void Channels::take(LoweringState& state, const std::vector<ChannelOrder>& orders) {

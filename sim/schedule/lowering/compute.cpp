@@ -30,6 +30,13 @@ Seconds seconds_or(const Action& action, Seconds nominal) {
   return action.duration >= Seconds(0) ? action.duration : nominal;
 }
 
+/// Leaves to `op` what it computes, and returns the rest: the exchange of the group that follows it.
+Seconds split_off(Op& op, Seconds exchange) {
+  exchange = std::min(exchange, op.seconds);
+  op.seconds -= exchange;
+  return exchange;
+}
+
 }  // namespace
 
 Compute::Compute(const LoweringParts& parts)
@@ -107,6 +114,7 @@ bool Compute::lower_forward(const Task& task) {
   parts_.delivery.about_to_use(task.replica, task.index, false);
   Op op = state_.computation(task.replica, OpKind::Forward, task.action.microbatch);
   op.seconds = seconds_or(task.action, task.program.forward);
+  const Seconds exchange = split_off(op, task.program.exchange);
   const OpId id = append(task, op);
   state_.writer.depend_on(task.board.forward_inputs(task.index));
   if (!after.is_none()) state_.writer.depend_on(after);
@@ -114,7 +122,7 @@ bool Compute::lower_forward(const Task& task) {
   parts_.live.depend_forward(task.replica, task.action.microbatch);
   state_.writer.take(op.from, MemoryCategory::Stash, task.program.stash());
   state_.writer.hold_while_it_runs(op.from, task.program.workspace);
-  finish_forward(task, id);
+  finish_forward(task, append_exchange(task, exchange, id));
   return true;
 }
 
@@ -152,6 +160,15 @@ OpId Compute::append_next(const Task& task, const Op& op, OpId before) {
   return id;
 }
 
+/// Appends what the members of a group exchange after `before`, if they do. Returns the last operation.
+OpId Compute::append_exchange(const Task& task, Seconds seconds, OpId before) {
+  if (seconds <= Seconds(0)) return before;
+  Op exchange = state_.computation(task.replica, OpKind::Exchange, task.action.microbatch);
+  exchange.seconds = seconds;
+  exchange.closes = std::exchange(state_.writer.last().closes, false);
+  return append_next(task, exchange, before);
+}
+
 /// The steps of a backward. If weight gradients end with it that are exchanged next, they end where a bucket of them is
 /// complete.
 const std::vector<BackwardStep>& Compute::steps_of(const Task& task, bool ends_weights) const {
@@ -169,19 +186,21 @@ OpId Compute::append_steps(const Task& task, std::vector<OpId>& completes) {
   const std::vector<BackwardStep>& steps = steps_of(task, whole);
   const PlaceId place = task.worker.place;
   OpId before = OpId::none();
-  const auto append_one = [&](const Op& op, const BackwardStep& step, bool is_recompute) {
+  const auto append_one = [&](Op op, const BackwardStep& step, bool is_recompute) {
     const bool is_first = before.is_none();
+    const Seconds exchange = split_off(op, is_recompute ? step.recompute_exchange : step.exchange);
     before = append_next(task, op, before);
     if (is_first) depend_on_backward_inputs(task);
     if (is_recompute == step.recomputes) depend_on_copy_back(task, step);
     state_.writer.hold_while_it_runs(place, step.workspace);
+    if (is_recompute) state_.writer.take(place, MemoryCategory::Workspace, step.restored);
+    before = append_exchange(task, exchange, before);
   };
   for (const BackwardStep& step : steps) {
     if (step.recomputes) {
       Op recompute = state_.computation(task.replica, OpKind::Recompute, task.action.microbatch);
       recompute.seconds = step.recompute;
       append_one(recompute, step, true);
-      state_.writer.take(place, MemoryCategory::Workspace, step.restored);
     }
     Op backward =
         state_.computation(task.replica, whole ? OpKind::Backward : OpKind::BackwardInput, task.action.microbatch);
@@ -287,6 +306,9 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   if (moves_versions) parts_.versions.before_backward(back.replica, back.action.microbatch);
   Op op = state_.computation(forth.replica, OpKind::ForwardBackward, forth.action.microbatch);
   op.seconds = seconds_or(first.action, forth.program.forward + back.program.backward_total());
+  Seconds exchanges = forth.program.exchange;
+  for (const BackwardStep& step : back.program.backward) exchanges += step.exchange + step.recompute_exchange;
+  exchanges = split_off(op, exchanges);
   op.closes = true;
   const OpId id = append(first, op);
   MicrobatchBoard& board = back.board;
@@ -303,8 +325,9 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   for (const BackwardStep& step : back.program.backward) workspace += step.restored;
   state_.writer.hold_while_it_runs(op.from, workspace);
   state_.writer.free(op.from, MemoryCategory::Stash, back.program.stash());
-  finish_forward(forth, id);
-  finish_backward(back, id, {});
+  const OpId end = append_exchange(first, exchanges, id);
+  finish_forward(forth, end);
+  finish_backward(back, end, {});
   return true;
 }
 

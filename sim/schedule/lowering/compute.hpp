@@ -67,6 +67,7 @@ class Compute {
 
   OpId append(const Task& task, const Op& op);
   OpId append_next(const Task& task, const Op& op, OpId before);
+  OpId append_exchange(const Task& task, Seconds seconds, OpId before);
   [[nodiscard]] const std::vector<BackwardStep>& steps_of(const Task& task, bool ends_weights) const;
   OpId append_steps(const Task& task, std::vector<OpId>& completes);
   void depend_on_backward_inputs(const Task& task);

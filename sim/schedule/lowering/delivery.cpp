@@ -105,18 +105,23 @@ void Delivery::send_to(ReplicaId from, const Target& target, std::uint32_t micro
   const ReplicaId receiver =
       target.replica.is_none() ? replicas.runners(target.stage, microbatch).front() : target.replica;
   const std::int64_t index = state_.index(receiver, microbatch);
-  if (replicas[receiver].device == replicas[from].device) {
-    state_.arrive(receiver, index, result, gradient);
-    return;
-  }
+  const bool stays = replicas[receiver].device == replicas[from].device;
+  const Platform& platform = state_.shape.platform();
   Op op = transfer_op(state_, from, receiver, microbatch, gradient);
   op.bytes = target.bytes;
-  if (std::holds_alternative<EagerDelivery>(rule_)) {
-    state_.arrive(receiver, index, append_legs(state_, op, std::span(&result, 1)), gradient);
-    return;
-  }
   const auto pair = static_cast<std::uint32_t>(replicas[from].share.begin + replicas[receiver].share.begin);
-  deliver({target.boundary, microbatch, gradient}, {op, {result}, {{receiver, index}}, pair});
+  for (std::size_t i = 0; i < replicas.group_size(); ++i) {
+    op.from = platform.place(replicas.members(from)[i]);
+    op.to = platform.place(replicas.members(receiver)[i]);
+    if (stays) {
+      state_.arrive(receiver, index, result, gradient);
+    } else if (std::holds_alternative<EagerDelivery>(rule_)) {
+      state_.arrive(receiver, index, append_legs(state_, op, std::span(&result, 1)), gradient);
+    } else {
+      const auto lane = static_cast<std::uint32_t>(pair * replicas.group_size() + i);
+      deliver({target.boundary, microbatch, gradient}, {op, {result}, {{receiver, index}}, lane});
+    }
+  }
 }
 
 /// The boundary is one channel: when all replicas that run the microbatch are done, one operation carries their results

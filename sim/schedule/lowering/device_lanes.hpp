@@ -1,16 +1,19 @@
 #pragma once
 
+#include "sim/model/replicas.hpp"
 #include "sim/schedule/lowering/window_writer.hpp"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 namespace stagecraft {
 
-/// The lanes of a plan's devices, and what the next computation on each of them has to wait for.
+/// The lanes of a plan's devices, and what the next computation on each of them has to wait for. A computation of a group
+/// occupies the lanes of all its members; the first stands for them.
 class DeviceLanes {
  public:
-  DeviceLanes(WindowWriter& writer, const std::vector<DeviceId>& devices);
+  DeviceLanes(WindowWriter& writer, const Replicas& replicas);
 
   [[nodiscard]] std::size_t size() const { return devices_.size(); }
   [[nodiscard]] DeviceId device(std::size_t index) const { return devices_[index].device; }
@@ -41,6 +44,8 @@ class DeviceLanes {
   struct Tail {
     DeviceId device;
     LaneId lane;
+    std::span<const DeviceId> others = {};  ///< of its group
+    std::vector<LaneId> other_lanes = {};
     Discipline discipline = Discipline::Strict;
     OpId last;
     OpId barrier;         ///< none, or the operation that the next one waits for; on a ready lane all later ones

@@ -19,10 +19,13 @@ LoweringState::LoweringState(const RunShape& run_shape, WindowWriter& window_wri
                              const Schedule& orders)
     : shape(run_shape),
       writer(window_writer),
-      lanes(window_writer, run_shape.replicas().devices()),
+      lanes(window_writer, run_shape.replicas()),
       first_(first),
       awaits_input_(run_shape.replicas().devices().size()) {
-  for (ReplicaId id : replicas().all()) boards.push_back(MicrobatchBoard(widths_of(shape[id])));
+  for (ReplicaId id : replicas().all()) {
+    boards.push_back(MicrobatchBoard(widths_of(shape[id])));
+    if (replicas().group_size() > 1) writer.set_group(replicas().members(id));
+  }
   for (const DeviceOrder& order : orders.devices) {
     lanes.set_discipline(shape.device_index(order.device), order.discipline);
   }

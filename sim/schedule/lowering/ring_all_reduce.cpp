@@ -11,8 +11,8 @@ RingAllReduce::RingAllReduce(LoweringState& state, AllReduceRing ring, bool is_l
     : state_(state), ring_(std::move(ring)) {
   if (ring_.members.size() == 1) return;
   const Platform& platform = state.shape.platform();
-  std::vector<DeviceId> devices;
-  for (ReplicaId member : ring_.members) devices.push_back(state.replicas()[member].device);
+  const MemberRings rings = member_rings(state.replicas(), ring_.members);
+  const std::vector<DeviceId>& devices = rings.front();
   std::optional<BytesPerSecond> slowest;
   const bool is_analytic = state.shape.is_analytic();
   if (is_analytic && !is_lowered) slowest = smallest_bandwidth_among(platform, devices);
@@ -23,11 +23,11 @@ RingAllReduce::RingAllReduce(LoweringState& state, AllReduceRing ring, bool is_l
     if (slowest) {
       exchanges_.push_back(by_formula(analytic_all_reduce(platform, devices, bytes, flows[k], *slowest)));
     } else if (is_analytic) {
-      exchanges_.push_back(by_formula(lowered_all_reduce_time(platform, devices, before, before + bytes)));
+      exchanges_.push_back(by_formula(lowered_all_reduce_time(platform, rings, before, before + bytes)));
     } else if (const auto tabulated = tabulated_all_reduce(platform, devices.size(), bytes)) {
       exchanges_.push_back(by_formula(*tabulated));
     } else {
-      exchanges_.push_back(over_links(devices, before, before + bytes));
+      exchanges_.push_back(over_links(rings, before, before + bytes));
     }
     before += bytes;
   }
@@ -42,22 +42,25 @@ Op RingAllReduce::op(OpKind kind) const {
 
 RingAllReduce::Exchange RingAllReduce::by_formula(Seconds seconds) const {
   Phase phase;
-  for (std::size_t i = 0; i < ring_.members.size(); ++i) {
-    Op flow = op(OpKind::AllReduce);
-    flow.from = state_.shape[ring_.members[i]].place;
-    flow.to = state_.shape[ring_.members[(i + 1) % ring_.members.size()]].place;
-    flow.literal = true;
-    flow.seconds = seconds;
-    phase.flows.push_back(flow);
+  const Platform& platform = state_.shape.platform();
+  for (const std::vector<DeviceId>& ring : member_rings(state_.replicas(), ring_.members)) {
+    for (std::size_t i = 0; i < ring.size(); ++i) {
+      Op flow = op(OpKind::AllReduce);
+      flow.from = platform.place(ring[i]);
+      flow.to = platform.place(ring[(i + 1) % ring.size()]);
+      flow.literal = true;
+      flow.seconds = seconds;
+      phase.flows.push_back(flow);
+    }
   }
   return {std::move(phase)};
 }
 
 /// The all-reduce of the bucket that is [begin, end) of the gradients.
-RingAllReduce::Exchange RingAllReduce::over_links(const std::vector<DeviceId>& devices, Bytes begin, Bytes end) const {
+RingAllReduce::Exchange RingAllReduce::over_links(const MemberRings& rings, Bytes begin, Bytes end) const {
   const Platform& platform = state_.shape.platform();
   Exchange exchange;
-  for (const AllReducePhase& planned : all_reduce(platform, devices, end - begin).phases) {
+  for (const AllReducePhase& planned : all_reduce(platform, rings, end - begin).phases) {
     Phase& phase = exchange.emplace_back();
     phase.latency = latency_before(platform, planned);
     const std::vector<Seconds> times = flow_times(platform, planned, begin, end);

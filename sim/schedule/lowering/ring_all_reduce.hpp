@@ -16,7 +16,7 @@ struct AllReduceRing {
   std::uint16_t number = 0;  ///< among the plan's rings
 };
 
-/// Lowers the all-reduces of one ring of replicas.
+/// Lowers the all-reduces of one ring of replicas. Groups form one ring for each of their members, at the same time.
 ///
 /// All steps of a phase are modelled by one flow for each connection. A flow brings the latency of one step itself, so
 /// the mark at the begin of the phase takes that of the others. The last chunk of every member crosses every
@@ -43,7 +43,7 @@ class RingAllReduce {
 
   [[nodiscard]] Op op(OpKind kind) const;
   [[nodiscard]] Exchange by_formula(Seconds seconds) const;
-  [[nodiscard]] Exchange over_links(const std::vector<DeviceId>& devices, Bytes begin, Bytes end) const;
+  [[nodiscard]] Exchange over_links(const MemberRings& rings, Bytes begin, Bytes end) const;
 
   LoweringState& state_;
   AllReduceRing ring_;

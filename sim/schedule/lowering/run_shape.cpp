@@ -19,6 +19,9 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
       network_(network),
       chain_(is_chain ? chain_boundaries(graph, plan_) : std::vector<Boundary>()),
       boundaries_(is_chain ? chain_ : kept_->work->boundaries()) {
+  if (is_analytic() && replicas_.group_size() > 1) {
+    throw InputError("the network 'analytic' has no groups of devices", {}, "use the network 'platform'");
+  }
   make_workers(weight_versions);
   for (DeviceId device : replicas_.devices()) {
     const std::span<const ReplicaId> on = replicas_.on(device);
@@ -88,9 +91,10 @@ void RunShape::count_inputs() {
       ++(receiver.is_none() ? backward[to.value()] : workers_[receiver].backward_inputs);
     }
   }
+  const auto members = static_cast<std::uint32_t>(replicas_.group_size());  // each sends a part
   for (ReplicaId id : replicas_.all()) {
-    workers_[id].forward_inputs += forward[replicas_[id].stage.value()];
-    workers_[id].backward_inputs += backward[replicas_[id].stage.value()];
+    workers_[id].forward_inputs = members * (workers_[id].forward_inputs + forward[replicas_[id].stage.value()]);
+    workers_[id].backward_inputs = members * (workers_[id].backward_inputs + backward[replicas_[id].stage.value()]);
   }
 }
 
@@ -114,7 +118,7 @@ std::size_t RunShape::flows_over(std::size_t boundary) const {
       if (takes_turns || replicas_[target.replica].device != replicas_[sender].device) ++flows;
     }
   }
-  return flows;
+  return flows * replicas_.group_size();
 }
 
 }  // namespace stagecraft

@@ -31,8 +31,7 @@ void Swapping::copy_out(ReplicaId replica, std::uint32_t microbatch) {
   const OpId forward = board.at(index).forward;
   for (std::size_t part = 0; part < parts.size(); ++part) {
     if (parts[part].bytes == Bytes(0)) continue;
-    board.swap_outs(index)[part] = copies_.append(replica, {OpKind::SwapOut, microbatch, parts[part].bytes});
-    state_.writer.depend_on(forward);
+    board.swap_outs(index)[part] = copies_.append(replica, {OpKind::SwapOut, microbatch, parts[part].bytes}, {forward});
   }
   Prefetch& prefetch = prefetch_[replica];
   if (prefetch.index < 0) {  // the parts of the stage's first backward may come back as soon as they have been copied
@@ -83,9 +82,9 @@ void Swapping::fetch(ReplicaId replica, std::uint32_t microbatch, OpId after, bo
     const OpId out = board.swap_outs(index)[part];
     const bool is_asked_for = !board.swap_ins(index)[part].is_none();
     if (out.is_none() || is_asked_for || (only_prefetched && !parts[part].prefetch)) continue;
-    board.swap_ins(index)[part] = copies_.append(replica, {OpKind::SwapIn, microbatch, parts[part].bytes});
-    state_.writer.depend_on(out);
-    if (!after.is_none()) state_.writer.depend_on(after);
+    std::vector<OpId> awaited = {out};
+    if (!after.is_none()) awaited.push_back(after);
+    board.swap_ins(index)[part] = copies_.append(replica, {OpKind::SwapIn, microbatch, parts[part].bytes}, awaited);
   }
 }
 

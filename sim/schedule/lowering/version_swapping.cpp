@@ -43,8 +43,7 @@ void VersionSwapping::update(ReplicaId replica, std::span<const OpId> after) {
   state_.writer.depend_on(after);
   state_.writer.take(change.from, MemoryCategory::Weights, worker.bytes);
   worker.on_host[old] =
-      copies_.append(replica, {OpKind::SwapOut, user->first, worker.bytes, MemoryCategory::Weights, false});
-  state_.writer.depend_on(changed);
+      copies_.append(replica, {OpKind::SwapOut, user->first, worker.bytes, MemoryCategory::Weights, false}, {changed});
 }
 
 void VersionSwapping::fetch(ReplicaId replica, std::uint32_t microbatch, OpId after) {
@@ -56,10 +55,10 @@ void VersionSwapping::fetch(ReplicaId replica, std::uint32_t microbatch, OpId af
   const auto waits = std::ranges::count_if(worker.in_flight, [&](const auto& use) {
     return use.second.version == held->first && use.second.copy_back.is_none();
   });
+  std::vector<OpId> awaited = {held->second};
+  if (!after.is_none()) awaited.push_back(after);
   user->second.copy_back =
-      copies_.append(replica, {OpKind::SwapIn, microbatch, worker.bytes, MemoryCategory::Weights, waits > 1});
-  state_.writer.depend_on(held->second);
-  if (!after.is_none()) state_.writer.depend_on(after);
+      copies_.append(replica, {OpKind::SwapIn, microbatch, worker.bytes, MemoryCategory::Weights, waits > 1}, awaited);
   if (waits == 1) worker.on_host.erase(held);
 }
 

@@ -50,6 +50,21 @@ LaneId WindowWriter::add_lanes(std::size_t count, const Lane& lane) {
   return first;
 }
 
+void WindowWriter::set_group(std::span<const DeviceId> members) {
+  std::vector<PlaceId>& others = others_[PlaceId(members.front().value())];
+  others.clear();
+  for (DeviceId other : members.subspan(1)) others.emplace_back(other.value());
+}
+
+void WindowWriter::change_others(MemoryDelta delta) {
+  const auto group = others_.find(delta.place);
+  if (group == others_.end()) return;
+  for (PlaceId other : group->second) {
+    delta.place = other;
+    window_.add_delta(delta);
+  }
+}
+
 void WindowWriter::take(PlaceId place, const StaticMemory& kept) {
   take(place, MemoryCategory::Weights, kept.weights);
   take(place, MemoryCategory::Gradients, kept.gradients);

@@ -56,22 +56,35 @@ class WindowWriter {
     for (OpId op : earlier) window_.depend_on(op);
   }
   [[nodiscard]] Op& last() { return window_.ops.back(); }
+  /// The last operation occupies a further lane.
+  void occupy(LaneId lane) { window_.occupy(lane); }
+  /// What the first of these devices takes and frees from now on, each of them does.
+  void set_group(std::span<const DeviceId> members);
   /// The last operation takes `bytes` when it starts, or frees them when it ends.
-  void take(PlaceId place, MemoryCategory category, Bytes bytes) { window_.take(place, category, bytes); }
-  void free(PlaceId place, MemoryCategory category, Bytes bytes) { window_.free(place, category, bytes); }
+  void take(PlaceId place, MemoryCategory category, Bytes bytes) { change({place, category, false, bytes}); }
+  void free(PlaceId place, MemoryCategory category, Bytes bytes) { change({place, category, true, -bytes}); }
+  /// The same of a place alone, even if it is the first of a group.
+  void take_alone(PlaceId place, MemoryCategory category, Bytes bytes) { window_.take(place, category, bytes); }
+  void free_alone(PlaceId place, MemoryCategory category, Bytes bytes) { window_.free(place, category, bytes); }
   void take(PlaceId place, const StaticMemory& kept);
   void free(PlaceId place, const StaticMemory& kept);
   void hold_while_it_runs(PlaceId place, Bytes workspace) {
-    window_.take(place, MemoryCategory::Workspace, workspace);
-    window_.free(place, MemoryCategory::Workspace, workspace);
+    take(place, MemoryCategory::Workspace, workspace);
+    free(place, MemoryCategory::Workspace, workspace);
   }
 
  private:
   LaneId add_lanes(std::size_t count, const Lane& lane);
+  void change(const MemoryDelta& delta) {
+    window_.add_delta(delta);
+    if (!others_.empty()) change_others(delta);
+  }
+  void change_others(MemoryDelta delta);
 
   OpGraph window_;
-  std::vector<Lane> opened_;         ///< lanes opened between windows, for the next window to announce
-  std::vector<RunStage> announced_;  ///< likewise stages
+  std::vector<Lane> opened_;                        ///< lanes opened between windows, for the next window to announce
+  std::vector<RunStage> announced_;                 ///< likewise stages
+  std::map<PlaceId, std::vector<PlaceId>> others_;  ///< of a group, by its first device
   std::map<std::pair<DeviceId, Discipline>, LaneId> lane_of_;
   std::array<std::unordered_map<std::uint64_t, LaneId>, 2> connections_;  ///< by discipline, by `route_key`
   std::size_t lanes_ = 0;                                                 ///< number of lanes opened so far

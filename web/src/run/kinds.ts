@@ -13,6 +13,7 @@ const kinds: { [op: string]: Kind } = {
   "backward-weight": { letter: "W", words: "backward, weight gradient", colour: "--weight" },
   "forward-backward": { letter: "P", words: "forward and backward as a pair", colour: "--both" },
   recompute: { letter: "r", words: "recompute", colour: "--recompute" },
+  exchange: { letter: "E", words: "exchange of a group", colour: "--collective" },
   update: { letter: "U", words: "update", colour: "--update" },
   activation: { letter: "A", words: "activation", colour: "--activation" },
   gradient: { letter: "G", words: "gradient", colour: "--gradient" },

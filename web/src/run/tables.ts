@@ -114,9 +114,10 @@ const wordsOf = (part: string): string => words[part] ?? part;
 /** A bar of where the time of a device went. */
 function split(time: Values): HTMLElement {
   const whole = wholeOf(time) || 1;
-  const shares = parts.map((part) => `${wordsOf(part)} ${format.percent((time[part] as number) / whole)}`);
+  const own = parts.filter((part) => part in time);
+  const shares = own.map((part) => `${wordsOf(part)} ${format.percent((time[part] as number) / whole)}`);
   const bar = element("div", { class: "split", role: "img", title: shares.join("\n"), "aria-label": shares.join(", ") });
-  for (const part of parts) {
+  for (const part of own) {
     const piece = element("span", { class: part });
     piece.style.width = `${(100 * (time[part] as number)) / whole}%`;
     bar.append(piece);

@@ -1,0 +1,22 @@
+#include "experiments/run/planner_view.hpp"
+
+#include "sim/schedule/exchange_time.hpp"
+
+#include <utility>
+
+namespace stagecraft {
+
+PlannerView::PlannerView(const Platform& platform, const LayerGraph& graph) : platform_(platform), graph_(graph) {
+  if (graph.degrees.devices() == 1) return;
+  groups_ = platform_of_groups(platform, graph.degrees.devices());
+  graph_with_times_ = with_exchange_times(graph, platform, slowest_group(*groups_, platform));
+}
+
+Plan PlannerView::on_whole(Plan plan) const {
+  if (!groups_) return plan;
+  plan = plan_on_whole(*groups_, std::move(plan));
+  plan.degrees = graph_.degrees;
+  return plan;
+}
+
+}  // namespace stagecraft

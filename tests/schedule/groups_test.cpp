@@ -1,0 +1,110 @@
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/model/check_plan.hpp"
+#include "sim/schedule/exchange_time.hpp"
+#include "tests/schedule/random_plans.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace stagecraft {
+namespace {
+
+using testing::random_case;
+using testing::RandomCase;
+
+/// Groups of `size` in place of the devices of a random case. All pairs of devices have links of their own.
+RandomCase expanded(const RandomCase& of_groups, std::int64_t size) {
+  RandomCase whole = of_groups;
+  PlatformSpec spec = of_groups.platform.spec;
+  auto& form = std::get<ExplicitForm>(spec.form);
+  form.devices.clear();
+  for (const ExplicitDevice& group : std::get<ExplicitForm>(of_groups.platform.spec.form).devices) {
+    for (std::int64_t i = 0; i < size; ++i) {
+      form.devices.push_back(group);
+      form.devices[DeviceId(form.devices.size() - 1)].name += "." + std::to_string(i);
+    }
+  }
+  whole.platform = build_platform(std::move(spec));
+  whole.graph.degrees.tensor = size;
+  whole.plan.degrees.tensor = size;
+  for (Stage& stage : whole.plan.stages) {
+    for (Group& group : stage.replicas) {
+      const std::uint32_t first = group.lead().value() * static_cast<std::uint32_t>(size);
+      group.devices.clear();
+      for (std::uint32_t i = 0; i < size; ++i) group.devices.emplace_back(first + i);
+    }
+  }
+  return whole;
+}
+
+/// Exchanges of each layer, so large that they take as long as the layer computes.
+void add_exchanges(LayerGraph& graph, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  for (Layer& layer : graph.layers) {
+    const Bytes bytes(5040 * static_cast<std::int64_t>(random() % 80'000));  // parts are whole bytes
+    layer.forward_exchanges = {{Exchange::Kind::AllReduce, bytes, 1 + static_cast<std::int64_t>(random() % 2)}};
+    layer.backward_exchanges = {{Exchange::Kind::AllGather, bytes, 2}, {Exchange::Kind::ReduceScatter, bytes}};
+    if (random() % 3 == 0) layer.backward_exchanges.push_back({Exchange::Kind::AllGather, bytes, 1, true});
+  }
+}
+
+/// Without latencies a part of a microbatch is exchanged in its part of the time.
+void drop_latencies(Platform& platform) {
+  PlatformSpec spec = platform.spec;
+  std::get<ExplicitForm>(spec.form).default_link->latency = Seconds(0);
+  platform = build_platform(std::move(spec));
+}
+
+bool divides_microbatches(const Plan& plan) {
+  return std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.replication == Replication::Split; });
+}
+
+/// The graph in which the times of layers have the exchanges of a group.
+LayerGraph with_times(LayerGraph graph, const Platform& whole, const Group& group) {
+  for (Layer& layer : graph.layers) {
+    layer.forward += exchange_time(whole, group, layer.forward_exchanges);
+    layer.backward += exchange_time(whole, group, layer.backward_exchanges);
+  }
+  return graph;
+}
+
+void check_alike(const Report& groups, const Report& whole, std::int64_t size) {
+  CHECK(whole.figures().iteration_time.has_value() == groups.figures().iteration_time.has_value());
+  if (const auto time = groups.figures().iteration_time) {
+    CHECK(whole.figures().iteration_time->value() == doctest::Approx(time->value()).epsilon(1e-9));
+  }
+  if (const auto period = groups.figures().period) {
+    CHECK(whole.figures().period->value() == doctest::Approx(period->value()).epsilon(1e-9));
+  }
+  REQUIRE(whole.devices.size() == groups.devices.size() * static_cast<std::size_t>(size));
+  for (std::size_t i = 0; i < whole.devices.size(); ++i) {
+    const DeviceReport& group = groups.devices[i / static_cast<std::size_t>(size)];
+    CHECK(whole.devices[i].memory.peak == group.memory.peak);
+    CHECK(whole.devices[i].busy.value() == doctest::Approx(group.busy.value()).epsilon(1e-9));
+    CHECK(whole.devices[i].in_flight_peak == group.in_flight_peak);
+  }
+}
+
+TEST_CASE("groups: a run on groups is that of one device for each, with their exchanges in its times") {
+  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+    for (const std::int64_t size : {2, 3}) {
+      CAPTURE(seed);
+      CAPTURE(size);
+      RandomCase groups = random_case(seed);
+      if (divides_microbatches(groups.plan)) drop_latencies(groups.platform);
+      add_exchanges(groups.graph, seed);
+      const RandomCase whole = expanded(groups, size);
+      groups.graph = with_times(groups.graph, whole.platform, whole.plan.stages.front().replicas.front());
+      for (Layer& layer : groups.graph.layers) layer.forward_exchanges = layer.backward_exchanges = {};
+      CHECK(check_plan(whole.graph, whole.platform, whole.plan).empty());
+      const Report expected = evaluate_plan(groups.graph, groups.platform, groups.plan);
+      check_alike(expected, evaluate_plan(whole.graph, whole.platform, whole.plan), size);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft
