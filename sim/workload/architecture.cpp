@@ -27,8 +27,8 @@ Architecture member_of(const Architecture& whole, const Degrees& degrees) {
   if (degrees.tensor == 1) return whole;
   if (!whole.division.member) {
     throw InputError(whole.name +
-                         " cannot be divided into a tensor group: its layers are not those of a decoder, a GPT " +
-                         "or a BERT",
+                         " cannot be divided into a tensor group: its layers are not those of a decoder, a GPT, " +
+                         "a BERT or a ViT",
                      {}, "a group of one device has all of it");
   }
   Architecture part = whole.division.member(degrees);

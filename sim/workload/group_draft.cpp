@@ -117,18 +117,19 @@ std::int64_t vocabulary_rows(std::int64_t vocabulary, const Degrees& degrees) {
   return (vocabulary + step - 1) / step * degrees.vocabulary_multiple;
 }
 
-void require_divisible(const std::string& network, std::vector<DividedCount> counts, std::int64_t sequence,
+void require_divisible(const std::string& network, const std::vector<DividedCount>& counts, std::int64_t sequence,
                        const Degrees& degrees) {
-  if (degrees.sequence) counts.push_back({"tokens of a sample", sequence});
-  for (const DividedCount& each : counts) {
+  std::vector<DividedCount> all = counts;
+  if (degrees.sequence) all.push_back({"tokens of a sample", sequence});
+  for (const DividedCount& each : all) {
     if (is_divisible(each, degrees.tensor)) continue;
     const bool is_few = each.is_copied && each.count < degrees.tensor;
+    std::string hint = "degrees that divide it: " + possible_degrees(counts);
+    if (degrees.sequence) hint += "; with sequence parallelism: " + possible_degrees(all);
     throw InputError(fmt::format("{} cannot be divided into a tensor group of {} devices: its number of {}, {}, {} {}",
                                  network, degrees.tensor, each.what, each.count,
                                  is_few ? "does not divide" : "is not a multiple of", degrees.tensor),
-                     {},
-                     "degrees that divide it" + std::string(degrees.sequence ? " with its sequence: " : ": ") +
-                         possible_degrees(counts));
+                     {}, hint);
   }
 }
 

@@ -55,9 +55,9 @@ struct DividedCount {
   bool is_copied = false;  ///< where there are fewer than members, each is on several
 };
 
-/// **Throws** InputError if one of them cannot be divided so. Of a `sequence` that is a multiple of the members with
-/// sequence parallelism, likewise.
-void require_divisible(const std::string& network, std::vector<DividedCount> counts, std::int64_t sequence,
+/// **Throws** InputError if the members cannot divide one of them, or with sequence parallelism the vectors of a
+/// sample, `sequence`. The hint has the degrees that would do.
+void require_divisible(const std::string& network, const std::vector<DividedCount>& counts, std::int64_t sequence,
                        const Degrees& degrees);
 
 }  // namespace stagecraft

@@ -1,7 +1,7 @@
 #include "sim/workload/vit.hpp"
 
 #include "sim/base/error.hpp"
-#include "sim/workload/draft.hpp"
+#include "sim/workload/group_draft.hpp"
 
 #include <fmt/core.h>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kColours = 3;
 constexpr std::int64_t kColourBytes = 4;  ///< images enter in fp32
 
-/// A Vision Transformer under construction.
+/// A Vision Transformer under construction. Sizes that the members of a tensor group divide are those of one member.
 struct VitDraft {
   Draft draft;
   VitSize size;
@@ -21,7 +21,9 @@ struct VitDraft {
     const std::int64_t edge = size.image / size.patch;
     return {edge * edge, size.hidden};
   }
-  [[nodiscard]] Rows rows() const { return {patches().count + 1, size.hidden}; }
+  [[nodiscard]] Rows all_rows() const { return {patches().count + 1, size.hidden}; }
+  [[nodiscard]] Rows rows() const { return own_rows(draft, all_rows()); }  ///< of the stream
+  [[nodiscard]] Rows heads() const { return {all_rows().count, size.hidden / draft.degrees.tensor}; }
 };
 
 /// The class token before the patches, and a learned position added to each.
@@ -30,7 +32,7 @@ OperatorId add_tokens(VitDraft& vit, OperatorId patches) {
   op.inputs = {patches};
   op.input_values = vit.patches().values();
   op.output_values = vit.rows().values();
-  op.parameters = vit.size.hidden + op.output_values;
+  op.parameters = vit.size.hidden + vit.all_rows().values();
   op.ends_residual = true;
   return add_operator(vit.draft, "tokens", op);
 }
@@ -49,17 +51,20 @@ OperatorId add_vit_block(VitDraft& vit, std::int64_t block, OperatorId stream) {
   const std::string name = "block" + std::to_string(block);
   draft.label = {name + ".attention", "attention", name, "block"};
   const OperatorId normal = add_norm(draft, "norm", stream, rows);
-  const OperatorId qkv = add_linear(draft, "qkv", normal, rows, 3 * rows.width);
-  const std::int64_t head = rows.width / vit.size.heads;
-  const FusedAttentionShape shape{vit.size.heads, rows.count, rows.count, head, head, false};
-  const OperatorId context = add_fused_attention(draft, {qkv}, 3 * rows.values(), shape);
-  const OperatorId attended = add_linear(draft, "projection", context, rows, rows.width);
+  const Rows all = vit.all_rows();
+  const Rows heads = vit.heads();
+  const OperatorId qkv = add_entry_product(draft, "qkv", normal, all, 3 * heads.width, Bias::With);
+  const std::int64_t head = heads.width / vit.size.heads;
+  const FusedAttentionShape shape{vit.size.heads, heads.count, heads.count, head, head, false};
+  const OperatorId context = add_fused_attention(draft, {qkv}, 3 * heads.values(), shape);
+  const OperatorId attended = add_exit_product(draft, "projection", context, heads, rows.width, Bias::With);
   const OperatorId middle = add_stream_sum(draft, "residual", {attended, stream}, rows.values());
   draft.label = {name + ".mlp", "mlp", name, "block"};
-  const Rows inner{rows.count, vit.size.feed_forward};
-  const OperatorId wide = add_linear(draft, "up", add_norm(draft, "norm", middle, rows), rows, inner.width);
+  const Rows inner{all.count, vit.size.feed_forward};
+  const OperatorId second = add_norm(draft, "norm", middle, rows);
+  const OperatorId wide = add_entry_product(draft, "up", second, all, inner.width, Bias::With);
   const OperatorId active = add_gelu(draft, "gelu", wide, inner.values());
-  const OperatorId narrow = add_linear(draft, "down", active, inner, rows.width);
+  const OperatorId narrow = add_exit_product(draft, "down", active, inner, rows.width, Bias::With);
   return add_stream_sum(draft, "residual", {narrow, middle}, rows.values());
 }
 
@@ -81,13 +86,13 @@ void require_countable(const VitSize& size) {
   }
 }
 
-}  // namespace
-
-Architecture vit(const std::string& name, const VitSize& size) {
-  require_countable(size);
+/// Of whole sizes the part of one member of a group.
+Architecture vit_member(const std::string& name, const VitSize& size, const Degrees& degrees) {
   VitDraft vit;
   vit.size = size;
-  if (size.feed_forward == 0) vit.size.feed_forward = 4 * size.hidden;
+  vit.size.heads /= degrees.tensor;
+  vit.size.feed_forward /= degrees.tensor;
+  vit.draft.degrees = degrees;
   Draft& draft = vit.draft;
   draft.net.name = name;
   draft.net.summary = fmt::format("Vision Transformer, {} blocks, hidden {}, {} heads, patches of {}, image {}",
@@ -99,8 +104,25 @@ Architecture vit(const std::string& name, const VitSize& size) {
   for (std::int64_t block = 0; block < size.layers; ++block) stream = add_vit_block(vit, block, stream);
   draft.label = single_label("head");
   const OperatorId normal = add_norm(draft, "norm", stream, vit.rows());
-  add_linear(draft, "classes", normal, {1, size.hidden}, size.classes);
+  const OperatorId classes = add_linear(draft, "classes", normal, {1, size.hidden}, size.classes);
+  gather(draft, classes, vit.all_rows());
   return std::move(draft.net);
+}
+
+}  // namespace
+
+Architecture vit(const std::string& name, const VitSize& size) {
+  require_countable(size);
+  VitSize whole = size;
+  if (size.feed_forward == 0) whole.feed_forward = 4 * size.hidden;
+  Architecture net = vit_member(name, whole, {});
+  net.division.member = [name, whole](const Degrees& degrees) {
+    const std::int64_t edge = whole.image / whole.patch;
+    require_divisible(name, {{"heads", whole.heads}, {"values inside an MLP", whole.feed_forward}}, edge * edge + 1,
+                      degrees);
+    return vit_member(name, whole, degrees);
+  };
+  return net;
 }
 
 }  // namespace stagecraft

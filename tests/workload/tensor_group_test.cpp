@@ -7,6 +7,7 @@
 #include "sim/workload/decoder.hpp"
 #include "sim/workload/decoder_families.hpp"
 #include "sim/workload/transformer.hpp"
+#include "sim/workload/vit.hpp"
 
 #include <doctest/doctest.h>
 
@@ -237,6 +238,28 @@ TEST_CASE("tensor group: the table of words is divided at both ends, and the los
                   {exchange(AllGather, whole, 1, true), exchange(ReduceScatter, whole, 1)}));
 }
 
+// 5 x 5 patches and the class token.
+TEST_CASE("tensor group: a Vision Transformer is divided like other blocks; patches and classes are whole") {
+  using enum Exchange::Kind;
+  const Architecture net = vit("v", {.layers = 2, .hidden = 64, .heads = 8, .patch = 8, .image = 40, .classes = 10});
+  const std::int64_t whole = 2 * 26 * 64;
+  const std::int64_t divided = 2 * (12 * 64 * 64 + 3 * 64 + 256);
+  for (const bool sequence : {false, true}) {
+    const Degrees degrees{.tensor = 2, .sequence = sequence};
+    CHECK(parameter_count(member_of(net, degrees)) == parameter_count(net) - divided / 2);
+    const LayerGraph graph = graph_of(net, degrees);
+    CHECK(layer_of(graph, "embedding").forward_exchanges.empty());
+    CHECK(graph.edges.front().bytes.value() == (sequence ? whole / 2 : whole));
+  }
+  const LayerGraph plain = graph_of(net, {.tensor = 2, .sequence = false});
+  CHECK(layer_of(plain, "block1").forward_exchanges == std::vector{exchange(AllReduce, whole, 2)});
+  CHECK(layer_of(plain, "head").forward_exchanges.empty());
+  const LayerGraph part = graph_of(net, {.tensor = 2});
+  CHECK(are_alike(layer_of(part, "block1").forward_exchanges,
+                  {exchange(AllGather, whole, 2), exchange(ReduceScatter, whole, 2)}));
+  CHECK(layer_of(part, "head").forward_exchanges == std::vector{exchange(AllGather, whole, 1)});
+}
+
 TEST_CASE("tensor group: layers pass on what a member holds between halves") {
   const Architecture net = decoder("l", small_decoder("llama"));
   CHECK(graph_of(net, kPlain).edges.front().bytes.value() == 2 * 16 * 64);
@@ -274,16 +297,16 @@ TEST_CASE("tensor group: networks that cannot be divided so are refused with the
         "degrees that divide it: 1, 2, 4, 8");
   CHECK(refusal(net, {.tensor = 32}) ==
         "l cannot be divided into a tensor group of 32 devices: its number of heads, 8, is not a multiple of 32 | "
-        "degrees that divide it with its sequence: 1, 2, 4, 8");
+        "degrees that divide it: 1, 2, 4, 8; with sequence parallelism: 1, 2, 4, 8");
   size.feed_forward = 98;
   CHECK(refusal(decoder("l", size), {.tensor = 4}) ==
         "l cannot be divided into a tensor group of 4 devices: its number of values inside an MLP, 98, is not a "
-        "multiple of 4 | degrees that divide it with its sequence: 1, 2");
+        "multiple of 4 | degrees that divide it: 1, 2; with sequence parallelism: 1, 2");
   size = small_decoder("llama");
   size.sequence = 18;
   CHECK(refusal(decoder("l", size), {.tensor = 4}) ==
         "l cannot be divided into a tensor group of 4 devices: its number of tokens of a sample, 18, is not a multiple "
-        "of 4 | degrees that divide it with its sequence: 1, 2");
+        "of 4 | degrees that divide it: 1, 2, 4, 8; with sequence parallelism: 1, 2");
   CHECK(refusal(decoder("l", size), {.tensor = 4, .sequence = false}) == "none");
   size.heads = 12;
   size.head_size = 8;
@@ -292,8 +315,8 @@ TEST_CASE("tensor group: networks that cannot be divided so are refused with the
         "l cannot be divided into a tensor group of 4 devices: its number of heads of keys and values, 3, does not "
         "divide 4 | degrees that divide it: 1, 3, 6, 12");
   CHECK(refusal(find_architecture("t5-small").value(), {.tensor = 2}) ==
-        "t5-small cannot be divided into a tensor group: its layers are not those of a decoder, a GPT or a BERT | a "
-        "group of one device has all of it");
+        "t5-small cannot be divided into a tensor group: its layers are not those of a decoder, a GPT, a BERT or a "
+        "ViT | a group of one device has all of it");
 }
 
 TEST_CASE("tensor group: a computed model is divided, for every size and kind; the work is that of the whole") {
