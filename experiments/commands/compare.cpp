@@ -2,7 +2,7 @@
 #include "experiments/commands/plan_folder.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/run/chosen_size.hpp"
+#include "experiments/run/chosen_degrees.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/planning.hpp"
@@ -91,7 +91,7 @@ ComparisonRow compare_one(const PlannerInfo& planner, const Inputs& inputs, cons
   ComparisonRow row;
   row.planner = &planner;
   try {
-    row.planning = plan_at_chosen_size(planner, inputs, choices_for(planner, choices), settings.say);
+    row.planning = plan_at_chosen_degrees(planner, inputs, choices_for(planner, choices), settings.say);
     if (const auto& program = row.planning->program) {
       const LayerGraph& graph = row.planning->graph;
       row.simulation = simulate_program(graph, inputs.platform, *program, choices.simulation, settings);

@@ -2,7 +2,7 @@
 #include "experiments/commands/plan_output.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/run/chosen_size.hpp"
+#include "experiments/run/chosen_degrees.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/planning.hpp"
 #include "experiments/run/set_option.hpp"
@@ -34,11 +34,12 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
   PlanningChoices choices = choices_of(*planner, read_planning_choices(options.planning), set);
   refuse_overwriting(options.output, OutputKind::PlanFile, {options.inputs.model, options.inputs.platform.platform});
   const Inputs inputs = load_inputs(options.inputs, set.overrides, settings);
-  Planning planning = plan_at_chosen_size(*planner, inputs, choices, settings.say);
+  Planning planning = plan_at_chosen_degrees(*planner, inputs, choices, settings.say);
   if (!planning.program && options.despite_memory) {
     settings.say("note: " + std::get<Infeasible>(planning.result).reason +
                  "; this is the plan for devices with more memory");
     choices.microbatch_size = planning.graph.microbatch_size;
+    choices.degrees = planning.graph.degrees;
     planning = plan_despite_memory(*planner, inputs, choices, settings.say);
   }
   tell_plan(planning, inputs.platform, settings.say);

@@ -1,6 +1,7 @@
 #include "experiments/commands/shared_options.hpp"
 
 #include "experiments/commands/add_option.hpp"
+#include "experiments/run/chosen_degrees.hpp"
 #include "experiments/run/chosen_size.hpp"
 #include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
@@ -35,10 +36,6 @@ void add_computed_options(CLI::App& command, ComputedOptions& options) {
   add_option(command, "--sequence", options.sequence, of + "tokens in a sample; default: the network's; the file's");
   add_option(command, "--granularity", options.granularity,
              of + "what one layer stands for: operator, layer, residual or block; default: layer; the file's");
-  add_option(command, "--tensor,--tp", options.tensor,
-             of + "devices that divide the weights of each layer, a group; default: 1");
-  add_option(command, "--sequence-parallel", options.sequence_parallel,
-             "whether a group divides by tokens what it does not divide by weights: true or false; default: true");
 }
 
 ModelChoice read_computed_options(const ComputedOptions& options) {
@@ -52,12 +49,6 @@ ModelChoice read_computed_options(const ComputedOptions& options) {
     choice.computed.granularity =
         read_choice_option("--granularity", *options.granularity, {"operator", "layer", "residual", "block"});
   }
-  choice.degrees.tensor = read_count_option("--tensor", options.tensor, 1, kMostInGroup).value_or(1);
-  if (options.sequence_parallel) {
-    choice.degrees.sequence =
-        read_choice_option("--sequence-parallel", *options.sequence_parallel, {"true", "false"}) == "true";
-  }
-  if (choice.degrees.tensor == 1) choice.degrees = {};
   return choice;
 }
 
@@ -125,12 +116,17 @@ void add_planning_options(CLI::App& command, PlanningOptions& options, Microbatc
              "samples in an iteration, instead of --microbatches; must be a multiple of the microbatch size");
   add_length_options(command, options.length);
   if (size == MicrobatchSize::Chosen) {
-    options.offers_auto_size = true;
+    options.offers_auto = true;
     add_option(
         command, "--microbatch-size", options.microbatch_size,
         "samples in a microbatch, or auto: each planner's fastest of several sizes, which needs --global-batch or "
         "--samples-per-update; default: the smallest size that the model file gives");
   }
+  add_option(command, "--tensor,--tp", options.tensor,
+             std::string("devices that divide each layer's weights and run one microbatch together") +
+                 (options.offers_auto ? ", or auto: each planner's fastest number" : "") + "; default: 1");
+  add_option(command, "--sequence-parallel", options.sequence_parallel,
+             "whether they divide by tokens what they do not divide by weights: true (default) or false");
   add_option(command, "--memory", options.memory,
              "what a plan that does not fit may do: keep: nothing; recompute: make stashes again; swap: bring them to "
              "the host; cheapest: whatever takes the least time. A plan that memory does not limit does nothing");
@@ -161,12 +157,20 @@ PlanningChoices read_planning_choices(const PlanningOptions& options) {
   choices.global_batch = read_count_option("--global-batch", options.global_batch, 1, run_limits::kMostSamples);
   choices.samples_per_update = read_samples_per_update(options.length);
   choices.run_length = read_run_length(options.length);
-  choices.fastest_size = options.offers_auto_size && options.microbatch_size == kFastestSize;
+  choices.fastest_size = options.offers_auto && options.microbatch_size == kFastestSize;
   if (!choices.fastest_size) {
     choices.microbatch_size =
         read_count_option("--microbatch-size", options.microbatch_size, 1, run_limits::kMostSamples);
   }
   check_size_choice(choices);
+  choices.fastest_degrees = options.offers_auto && options.tensor == kFastestDegrees;
+  if (!choices.fastest_degrees) {
+    choices.degrees.tensor = read_count_option("--tensor", options.tensor, 1, kMostInGroup).value_or(1);
+  }
+  if (options.sequence_parallel) {
+    choices.degrees.sequence =
+        read_choice_option("--sequence-parallel", *options.sequence_parallel, {"true", "false"}) == "true";
+  }
   choices.memory = read_memory_option("--memory", options.memory);
   choices.training = read_training_option(options.training);
   return choices;

@@ -33,8 +33,6 @@ struct ComputedOptions {
   std::optional<std::string> precision;
   std::optional<std::string> sequence;
   std::optional<std::string> granularity;
-  std::optional<std::string> tensor;
-  std::optional<std::string> sequence_parallel;
 };
 void add_computed_options(CLI::App& command, ComputedOptions& options);
 [[nodiscard]] ModelChoice read_computed_options(const ComputedOptions& options);
@@ -75,7 +73,9 @@ struct PlanningOptions {
   std::optional<std::string> global_batch;
   LengthOptions length;
   std::optional<std::string> microbatch_size;
-  bool offers_auto_size = false;  ///< whether the verb takes `auto` for it
+  bool offers_auto = false;  ///< whether the verb takes `auto` for it and for `tensor`
+  std::optional<std::string> tensor;
+  std::optional<std::string> sequence_parallel;
   std::string memory = "cheapest";
   std::optional<std::string> training;
   std::optional<std::string> planner_time_limit;

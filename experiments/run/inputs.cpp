@@ -257,7 +257,6 @@ Inputs load_inputs(const std::string& model, const std::string& platform, const 
   check_speeds(speeds, spec, inputs.model);
   spec.speeds = speeds;
   inputs.platform = build_platform(std::move(spec));
-  if (choice.degrees.devices() > 1) inputs.model = sharded(inputs.model, choice.degrees);
   fit_to_platform(inputs.model, inputs.platform);
   return inputs;
 }
@@ -297,7 +296,8 @@ std::string profiled_sizes_text(const Model& model) {
 }
 
 LayerGraph profile_at(const Model& model, std::optional<std::int64_t> microbatch_size, StashConvention stash,
-                      const std::function<void(const std::string&)>& say) {
+                      const std::function<void(const std::string&)>& say, const Degrees& degrees) {
+  if (degrees.devices() > 1) return profile_at(sharded(model, degrees), microbatch_size, stash, say);
   if (!microbatch_size) microbatch_size = model.profiles.front().microbatch_size;
   check_growth(model, *microbatch_size);
   LayerGraph graph = at_microbatch_size(model, *microbatch_size);

@@ -34,14 +34,13 @@ struct ShippedFile {
 /// What the user, or a plan, chooses of a model whose figures are computed.
 struct ModelChoice {
   ComputedChoice computed = {};  ///< with an architecture only in a plan; that network is then the model
-  Degrees degrees = {};          ///< into how many devices a worker is divided
   std::string prefix = "--";     ///< of the names of options or keys, for errors
   bool is_of_plan = false;       ///< a model with fixed figures in its place leaves the choice aside
 };
 
 /// A model and a platform, with the hashes of their files.
 struct Inputs {
-  Model model;  ///< of a group as each of its members has it
+  Model model;
   Platform platform;
   std::string model_hash;  ///< SHA-256 of the files, or of their content with values replaced
   std::string platform_hash;
@@ -83,9 +82,10 @@ enum class InputKind { Model, Platform, Study };
 [[nodiscard]] std::string profiled_sizes_text(const Model& model);
 
 /// The profile at `microbatch_size`, or at the model's smallest measured size if there is none, with the stashes of
-/// that convention. Passes a warning to `say` if the size lies outside the range of the measured ones.
-/// **Throws** InputError if its sizes would exceed the limit for model files.
+/// that convention; with `degrees` that of a group's member (`sharded`). Passes a warning to `say` if the size lies outside the range of the measured ones.
+/// **Throws** InputError if its sizes would exceed the limit for model files, and as `sharded`.
 [[nodiscard]] LayerGraph profile_at(const Model& model, std::optional<std::int64_t> microbatch_size,
-                                    StashConvention stash, const std::function<void(const std::string&)>& say);
+                                    StashConvention stash, const std::function<void(const std::string&)>& say,
+                                    const Degrees& degrees = {});
 
 }  // namespace stagecraft

@@ -135,7 +135,7 @@ std::string given_model(const std::string& name) {
 
 /// What the plan says of its model, for the model that the user gives, if any.
 ModelChoice choice_of(const GivenInputs& given, const PlanHeader& header) {
-  ModelChoice choice{.computed = header.computed, .degrees = header.degrees, .prefix = "computed.", .is_of_plan = true};
+  ModelChoice choice{.computed = header.computed, .prefix = "computed.", .is_of_plan = true};
   if (!given.model) return choice;
   const bool is_other = !choice.computed.architecture.empty() && *given.model != choice.computed.architecture;
   if (is_other) choice.computed = {};
@@ -172,7 +172,7 @@ PlanInput parse_plan_input(const FileText& file, const Inputs& inputs,
     if (!warning.empty()) say(warning);
   }
   PlanInput input;
-  input.graph = profile_at(inputs.model, header.microbatch_size, header.stash, say);
+  input.graph = profile_at(inputs.model, header.microbatch_size, header.stash, say, header.degrees);
   input.reading = parse_plan(file.text, file.path, input.graph, inputs.platform);
   return input;
 }

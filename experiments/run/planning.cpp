@@ -131,7 +131,7 @@ Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const Pla
   using Clock = std::chrono::steady_clock;
   Planning planning;
   planning.planner = &planner;
-  planning.graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, say);
+  planning.graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, say, choices.degrees);
   const PlannerView view(inputs.platform, planning.graph);
   const PlanRequest request = make_request(planner, view, choices);
   const Clock::time_point start = Clock::now();
@@ -204,8 +204,10 @@ void check_choices(const PlannerInfo& planner, const Inputs& inputs, const Plann
     check_size_choice(choices);
     return;
   }
+  if (choices.fastest_degrees) return;
   const auto ignore = [](const std::string&) {};
-  const LayerGraph graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, ignore);
+  const LayerGraph graph =
+      profile_at(inputs.model, choices.microbatch_size, choices.training.stash, ignore, choices.degrees);
   static_cast<void>(make_request(planner, PlannerView(inputs.platform, graph), choices));
 }
 
@@ -277,7 +279,8 @@ std::function<bool(std::int64_t)> quick_test(const PlannerInfo& planner, const I
     PlanningChoices sized = choices;
     sized.microbatch_size = size;
     try {
-      const LayerGraph graph = profile_at(inputs.model, size, choices.training.stash, [](const std::string&) {});
+      const LayerGraph graph =
+          profile_at(inputs.model, size, choices.training.stash, [](const std::string&) {}, choices.degrees);
       return planner.surely_plans(make_request(planner, PlannerView(inputs.platform, graph), sized));
     } catch (const InputError&) {
       return false;

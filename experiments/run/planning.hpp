@@ -36,7 +36,8 @@ struct Planning {
 void require_sound(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program);
 
 /// **Throws** InputError as `make_plan` does before it plans, for example for a global batch that is no multiple of the
-/// microbatch size; if the fastest size is sought, only as `check_size_choice`.
+/// microbatch size; if the fastest size is sought, only as `check_size_choice`, and if the fastest groups are, nothing
+/// more.
 void check_choices(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices);
 
 /// **Throws** InputError if the fastest microbatch size is sought (`PlanningChoices::fastest_size`) and neither the

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "planners/planner.hpp"
+#include "sim/model/degrees.hpp"
 #include "sim/model/schedule_choice.hpp"
 #include "sim/model/training_choice.hpp"
 
@@ -25,6 +26,9 @@ struct PlanningChoices {
   /// In place of `microbatch_size`: the size with the fastest plan (`plan_at_chosen_size`). It needs `global_batch` or
   /// `samples_per_update`.
   bool fastest_size = false;
+  Degrees degrees = {};  ///< into how many devices each replica is divided
+  /// In place of `degrees.tensor`: the degree with the fastest plan (`plan_at_chosen_degrees`).
+  bool fastest_degrees = false;
   std::int64_t iterations = 1;                   ///< to simulate; a run that is too long is refused before planning
   MemoryPolicy memory = MemoryPolicy::Cheapest;  ///< what a plan that does not fit may do with stashes
   TrainingChoice training;

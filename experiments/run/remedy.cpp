@@ -29,7 +29,7 @@ std::optional<ScheduleProgram> fitting(const LayerGraph& graph, const Platform& 
 }
 
 LayerGraph silent_profile(const Inputs& inputs, const Plan& plan) {
-  return profile_at(inputs.model, plan.microbatch_size, plan.training.stash, [](const std::string&) {});
+  return profile_at(inputs.model, plan.microbatch_size, plan.training.stash, [](const std::string&) {}, plan.degrees);
 }
 
 bool fits_at(const Inputs& inputs, Plan plan, std::int64_t microbatch_size) {

@@ -60,12 +60,8 @@ HashedInput<Platform> load_platform(const Manifest& manifest, const CellSpec& ce
   return platform;
 }
 
-Inputs joined(HashedInput<Model> model, HashedInput<Platform> platform, const Degrees& degrees) {
-  Inputs inputs{degrees.devices() == 1 ? std::move(model.input) : sharded(model.input, degrees),
-                std::move(platform.input),
-                std::move(model.hash),
-                std::move(platform.hash),
-                {}};
+Inputs joined(HashedInput<Model> model, HashedInput<Platform> platform) {
+  Inputs inputs{std::move(model.input), std::move(platform.input), std::move(model.hash), std::move(platform.hash), {}};
   fit_to_platform(inputs.model, inputs.platform);
   return inputs;
 }
@@ -73,7 +69,7 @@ Inputs joined(HashedInput<Model> model, HashedInput<Platform> platform, const De
 Inputs load_inputs(const Manifest& manifest, const CellSpec& cell) {
   HashedInput<Model> model = load_model(manifest, cell);
   HashedInput<Platform> platform = load_platform(manifest, cell);
-  return joined(std::move(model), std::move(platform), cell.degrees);
+  return joined(std::move(model), std::move(platform));
 }
 
 std::string model_key(const Manifest& manifest, const CellSpec& cell) {

@@ -24,8 +24,8 @@ struct HashedInput {
 /// **Throws** InputError where the files with the cell's values are refused as they are read. Builds no platform.
 void check_values(const Manifest& manifest, const CellSpec& cell);
 
-/// Both, with the model's profile for the platform (`fit_to_platform`), of a group as its members have it (`sharded`).
-[[nodiscard]] Inputs joined(HashedInput<Model> model, HashedInput<Platform> platform, const Degrees& degrees);
+/// Both, with the model's profile for the platform (`fit_to_platform`).
+[[nodiscard]] Inputs joined(HashedInput<Model> model, HashedInput<Platform> platform);
 
 /// Cells with equal keys have equal models. Networks known by name are computed for the cell's platform.
 [[nodiscard]] std::string model_key(const Manifest& manifest, const CellSpec& cell);

@@ -1,6 +1,7 @@
 // The keys of a cell: how each is read from a study file, and which part of the cell's run it sets.
 #include "experiments/study/cell_keys.hpp"
 
+#include "experiments/run/chosen_degrees.hpp"
 #include "experiments/run/chosen_size.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/limits.hpp"
@@ -262,6 +263,21 @@ void take_microbatch_size(const Detail& value, CellSpec& spec) {
   if (!spec.at_largest_size && !spec.planning.fastest_size) spec.planning.microbatch_size = whole(value);
 }
 
+/// A number of devices, or `auto`.
+void read_tensor(const YamlNode& node, Keys& into) {
+  if (node.text() == kFastestDegrees) {
+    set_key(into, "tensor", node.text());
+    return;
+  }
+  if (!parse_number(node.text())) node.fail_expected(std::string("a number of devices, or ") + kFastestDegrees);
+  set_key(into, "tensor", read_count(node, 1, kMostInGroup));
+}
+
+void take_tensor(const Detail& value, CellSpec& spec) {
+  spec.planning.fastest_degrees = std::holds_alternative<std::string>(value.value);
+  if (!spec.planning.fastest_degrees) spec.planning.degrees.tensor = whole(value);
+}
+
 /// The keys with a fixed name, as opposed to paths such as `PLANNER.KEY` or `platform.PATH`.
 const std::vector<CellKey>& plain_keys() {
   static const std::vector<CellKey> kKeys = {
@@ -293,12 +309,10 @@ const std::vector<CellKey>& plain_keys() {
           "memory",
           [](const Detail& value, CellSpec& spec) { spec.planning.memory = read_memory_option("memory", word(value)); },
           word_key, memory_policies()),
-      key(
-          "tensor", [](const Detail& value, CellSpec& spec) { spec.degrees.tensor = whole(value); }, count_key, 1,
-          kMostInGroup),
+      {"tensor", read_tensor, take_tensor},
       key(
           "sequence_parallel",
-          [](const Detail& value, CellSpec& spec) { spec.degrees.sequence = word(value) == "true"; }, word_key,
+          [](const Detail& value, CellSpec& spec) { spec.planning.degrees.sequence = word(value) == "true"; }, word_key,
           std::vector<std::string>{"true", "false"}),
       {"nodes", count_key(kNodeCount, 1, run_limits::kMostMicrobatches)},
       {"precision", word_key(kPrecision, {kPrecisions.begin(), kPrecisions.end()})},

@@ -21,7 +21,6 @@ struct CellSpec {
   Keys platform_values;         ///< likewise
   Variation variation;          ///< of the model and the platform, for planner and run alike
   double profile_noise = 0.0;   ///< sigma of the errors in the times that the planner gets; the run has the true ones
-  Degrees degrees = {};  ///< into how many devices a worker is divided
   std::string planner;
   PlanningChoices planning;
   bool at_largest_size = false;  ///< plans for the largest microbatches that fit (`find_largest_size`)

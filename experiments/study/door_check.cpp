@@ -48,7 +48,7 @@ std::optional<InputError> problem_of(const Manifest& manifest, const StudyCell& 
         load_once(unreadable, model_key(manifest, spec), [&] { return load_model(manifest, spec); });
     HashedInput<Platform> platform =
         load_once(unreadable, platform_key(spec), [&] { return load_platform(manifest, spec); });
-    const Inputs inputs = varied(joined(std::move(model), std::move(platform), spec.degrees), spec.variation);
+    const Inputs inputs = varied(joined(std::move(model), std::move(platform)), spec.variation);
     if (!spec.events.empty()) {
       const StudyFile& file = find_file(manifest, "events", spec.events);
       static_cast<void>(resolve_events(load_events(file.path, spec.events).events, inputs.platform));

@@ -22,7 +22,7 @@ Inputs KeptInputs::inputs_of(const CellSpec& cell) const {
   const auto* kept_platform = find_kept(platforms_, platform_key(cell));
   HashedInput<Model> model = kept_model == nullptr ? load_model(manifest_, cell) : *kept_model;
   HashedInput<Platform> platform = kept_platform == nullptr ? load_platform(manifest_, cell) : *kept_platform;
-  return joined(std::move(model), std::move(platform), cell.degrees);
+  return joined(std::move(model), std::move(platform));
 }
 
 bool KeptInputs::has(const CellSpec& cell) const {

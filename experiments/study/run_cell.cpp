@@ -1,5 +1,6 @@
 #include "experiments/study/run_cell.hpp"
 
+#include "experiments/run/chosen_degrees.hpp"
 #include "experiments/run/chosen_size.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/judge.hpp"
@@ -52,7 +53,7 @@ struct CellPlanning {
 
 CellPlanning plan_cell(const PlannerInfo& planner, const Inputs& inputs, const CellSpec& cell) {
   const auto ignore = [](const std::string&) {};
-  if (!cell.at_largest_size) return {plan_at_chosen_size(planner, inputs, cell.planning, ignore), {}};
+  if (!cell.at_largest_size) return {plan_at_chosen_degrees(planner, inputs, cell.planning, ignore), {}};
   LargestSizeChoices choices;
   choices.planning = cell.planning;
   LargestSize largest = find_largest_size(planner, inputs, choices, ignore);
@@ -65,8 +66,9 @@ CellPlanning plan_with_noise(const PlannerInfo& planner, const Inputs& inputs, c
   const Variation noise{.noise = ProfileNoise{cell.profile_noise, cell.noise_seed}};
   CellPlanning answer = plan_cell(planner, varied(inputs, noise), cell);
   Planning& planning = answer.planning;
-  planning.graph =
-      profile_at(inputs.model, planning.graph.microbatch_size, cell.planning.training.stash, [](const std::string&) {});
+  planning.graph = profile_at(
+      inputs.model, planning.graph.microbatch_size, cell.planning.training.stash, [](const std::string&) {},
+      planning.graph.degrees);
   if (const Planned* planned = planning.planned()) {
     Judgement judged = judge_plan(planning.graph, inputs.platform, {planned->plan, {}});
     refuse_findings("", "the plan for the noisy profile does not run with the true one", judged.findings, "");

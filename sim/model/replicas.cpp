@@ -201,9 +201,18 @@ void Replicas::group_by_device() {
     replicas_[by_device_[i]].chunk = static_cast<std::uint32_t>(i - device_begin_.back());
   }
   device_begin_.push_back(by_device_.size());
+  if (group_size_ == 1) return;
+  for (ReplicaId id : all()) {
+    for (DeviceId member : members(id)) leads_.emplace_back(member, replicas_[id].device);
+  }
+  std::ranges::sort(leads_);
 }
 
 std::span<const ReplicaId> Replicas::on(DeviceId device) const {
+  if (const auto found = std::ranges::lower_bound(leads_, device, {}, &std::pair<DeviceId, DeviceId>::first);
+      found != leads_.end() && found->first == device) {
+    device = found->second;
+  }
   const auto found = std::ranges::lower_bound(devices_, device);
   if (found == devices_.end() || *found != device) return {};
   const auto at = static_cast<std::size_t>(found - devices_.begin());

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -99,7 +100,7 @@ class Replicas {
   }
   /// How many these are; of all replicas as many.
   [[nodiscard]] std::size_t group_size() const { return group_size_; }
-  /// In the order of the plan's stages; empty for a device that leads no replica.
+  /// Those that the device runs, alone or in a group, in the order of the plan's stages.
   [[nodiscard]] std::span<const ReplicaId> on(DeviceId device) const;
   /// The devices that lead the plan's replicas, increasing. Two replicas have the same devices, or none in common.
   [[nodiscard]] const std::vector<DeviceId>& devices() const { return devices_; }
@@ -157,6 +158,7 @@ class Replicas {
   IndexVector<ReplicaId, Replica> replicas_;
   std::vector<DeviceId> members_;  ///< of all replicas, one after the other
   std::size_t group_size_ = 1;
+  std::vector<std::pair<DeviceId, DeviceId>> leads_;  ///< by device of a group, increasing; none for devices alone
   std::vector<ReplicaId> ids_;        ///< of all replicas, so that spans of them can be given out
   std::vector<std::size_t> first_;    ///< by stage, and the end
   std::vector<DeviceId> devices_;     ///< increasing

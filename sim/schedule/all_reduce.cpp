@@ -340,7 +340,7 @@ Seconds lowered_all_reduce_time(const Platform& platform, const Members& members
 
 Seconds lowered_all_reduce_time(const Platform& platform, const MemberRings& rings, Bytes begin, Bytes end) {
   if (const auto tabulated = tabulated_all_reduce(platform, rings.front().size(), end - begin)) return *tabulated;
-  return time_with_latencies(platform, all_reduce(platform, rings, end - begin), begin, end);
+  return lowered_time(platform, all_reduce(platform, rings, end - begin), begin, end);
 }
 
 Seconds analytic_all_reduce(const Platform& platform, const Members& members, Bytes bytes, Bytes flow,

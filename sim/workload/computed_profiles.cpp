@@ -3,6 +3,7 @@
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -37,7 +38,11 @@ LayerGraph ComputedProfiles::make_profile(const std::string& kind, std::int64_t 
 }
 
 std::shared_ptr<const ProfileSource> ComputedProfiles::sharded(const Degrees& degrees) const {
-  return std::make_shared<const ComputedProfiles>(architecture_, granularity_, precision_, degrees);
+  const auto known = std::ranges::find(members_, degrees, &std::pair<Degrees, Member>::first);
+  if (known != members_.end()) return known->second;
+  const auto member = std::make_shared<const ComputedProfiles>(architecture_, granularity_, precision_, degrees);
+  members_.emplace_back(degrees, member);
+  return member;
 }
 
 std::optional<Model> computed_model(const Recipe& recipe, const std::string& device, std::int64_t samples,

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -37,6 +38,8 @@ class ComputedProfiles final : public ProfileSource {
   Granularity granularity_;
   std::optional<Precision> precision_;
   Degrees degrees_;
+  using Member = std::shared_ptr<const ComputedProfiles>;
+  mutable std::vector<std::pair<Degrees, Member>> members_;  ///< that have been asked for
   std::map<std::string, DeviceDescription> devices_;
 };
 
