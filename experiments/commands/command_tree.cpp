@@ -119,6 +119,8 @@ const std::vector<Values>& known_values() {
       {"", "--schedule", schedule_names},
       {"", "--training", [] { return keys_of(training_option_keys()); }},
       {"", "--memory", memory_policies},
+      {"", "--tensor", [] { return Words{"1", "2", "4", "8"}; }},
+      {"", "--sequence-parallel", [] { return Words{"true", "false"}; }},
       {"", "--engine", [] { return Words{"replay", "evaluate"}; }},
       {"", "--network", [] { return Words{"platform", "analytic"}; }},
       {"", "--model", [] { return names_of(shipped_files("traces")); }},

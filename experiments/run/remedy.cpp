@@ -61,7 +61,7 @@ std::vector<StageId> lacking_stages(const Platform& platform, const Plan& plan, 
   for (StageId id : indices<StageId>(plan.stages.size())) {
     const bool lacks = std::ranges::any_of(report.overflows, [&](const MemoryOverflow& overflow) {
       return platform.is_device(overflow.place) &&
-             std::ranges::count(plan.stages[id.value()].replicas, Group(platform.device(overflow.place))) > 0;
+             runs_on(plan.stages[id.value()], platform.device(overflow.place));
     });
     if (lacks) stages.push_back(id);
   }

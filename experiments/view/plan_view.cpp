@@ -49,7 +49,7 @@ std::string action_letters(const Stage& stage) {
 Detail largest_peak(const Stage& stage, const Figures& figures) {
   std::optional<Bytes> largest;
   for (const auto& [device, peak] : figures.peak_memory) {
-    if (std::ranges::count(stage.replicas, Group(device)) == 0) continue;
+    if (!runs_on(stage, device)) continue;
     largest = std::max(largest.value_or(peak), peak);
   }
   return largest ? Detail(largest->value()) : Detail();
@@ -121,7 +121,7 @@ std::string memory_text(const Report& report, const Stage& stage) {
   Bytes largest{0};
   bool fits = true;
   for (const DeviceReport& device : report.devices) {
-    if (std::ranges::count(stage.replicas, Group(device.device)) == 0) continue;
+    if (!runs_on(stage, device.device)) continue;
     largest = std::max(largest, device.memory.peak);
     fits = fits && device.memory.peak <= device.memory.capacity;
   }
@@ -205,9 +205,10 @@ std::string devices_text(const Platform& platform, const std::vector<DeviceId>& 
 }
 
 std::vector<DeviceId> ring_of(const Stage& stage) {
-  std::vector<DeviceId> devices = devices_of(stage);
-  for (std::size_t i = 0; i < stage.ring.size(); ++i) devices[i] = stage.replicas[stage.ring[i]].lead();
-  return devices;
+  if (stage.ring.empty()) return devices_of(stage);
+  Stage in_ring;
+  for (const std::uint32_t turn : stage.ring) in_ring.replicas.push_back(stage.replicas[turn]);
+  return devices_of(in_ring);
 }
 
 std::string infeasible_text(const Planning& planning, const Platform& platform, const std::string& indent) {

@@ -12,11 +12,9 @@ std::vector<DeviceId> devices_of(const Stage& stage) {
   return devices;
 }
 
-std::vector<DeviceId> leads_of(const Stage& stage) {
-  std::vector<DeviceId> leads;
-  leads.reserve(stage.replicas.size());
-  for (const Group& group : stage.replicas) leads.push_back(group.lead());
-  return leads;
+bool runs_on(const Stage& stage, DeviceId device) {
+  return std::ranges::any_of(stage.replicas,
+                             [&](const Group& group) { return std::ranges::count(group.devices, device) > 0; });
 }
 
 bool share_a_device(const Stage& a, const Stage& b) {

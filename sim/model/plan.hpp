@@ -92,8 +92,8 @@ struct Stage {
 
 /// The devices of a stage, group by group in the order of turns.
 [[nodiscard]] std::vector<DeviceId> devices_of(const Stage& stage);
-/// The first device of each group of a stage, in the order of turns.
-[[nodiscard]] std::vector<DeviceId> leads_of(const Stage& stage);
+/// Whether the device runs a replica of the stage, alone or in a group.
+[[nodiscard]] bool runs_on(const Stage& stage, DeviceId device);
 /// Whether a replica of the one and a replica of the other have the same devices.
 [[nodiscard]] bool share_a_device(const Stage& a, const Stage& b);
 

@@ -1,4 +1,5 @@
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/analytic/lower_bound.hpp"
 #include "sim/model/check_plan.hpp"
 #include "sim/schedule/exchange_time.hpp"
 #include "tests/schedule/random_plans.hpp"
@@ -6,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -72,6 +74,10 @@ LayerGraph with_times(LayerGraph graph, const Platform& whole, const Group& grou
   return graph;
 }
 
+std::optional<LowerBound> bound_of(const RandomCase& one) {
+  return lower_bound(one.graph, one.platform, require_schedule(one.graph, one.platform, one.plan), {{}, false});
+}
+
 void check_alike(const Report& groups, const Report& whole, std::int64_t size) {
   CHECK(whole.figures().iteration_time.has_value() == groups.figures().iteration_time.has_value());
   if (const auto time = groups.figures().iteration_time) {
@@ -103,6 +109,10 @@ TEST_CASE("groups: a run on groups is that of one device for each, with their ex
       CHECK(check_plan(whole.graph, whole.platform, whole.plan).empty());
       const Report expected = evaluate_plan(groups.graph, groups.platform, groups.plan);
       check_alike(expected, evaluate_plan(whole.graph, whole.platform, whole.plan), size);
+      const std::optional<LowerBound> bound = bound_of(groups);
+      const std::optional<LowerBound> of_whole = bound_of(whole);
+      REQUIRE(bound.has_value() == of_whole.has_value());
+      if (bound) CHECK(of_whole->time.value() == doctest::Approx(bound->time.value()).epsilon(1e-9));
     }
   }
 }

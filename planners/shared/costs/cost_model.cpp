@@ -32,7 +32,7 @@ Bytes moving_memory(const TurnPrograms& work, std::int64_t pending) { return wor
 
 std::optional<std::uint32_t> stage_on(const Plan& plan, DeviceId device) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    if (std::ranges::count(plan.stages[s].replicas, Group(device)) > 0) {
+    if (runs_on(plan.stages[s], device)) {
       return static_cast<std::uint32_t>(s);
     }
   }
