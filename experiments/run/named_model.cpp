@@ -55,20 +55,6 @@ bool has(const DeviceDescription& device, Precision precision) {
   return rate_in(device, precision) > FlopsPerSecond(0);
 }
 
-/// A mode of 16 bit that all kinds have, or else the device; none: that of its description.
-std::optional<std::string> usual_precision(const DeviceDescription& device,
-                                           const std::vector<DeviceDescription>& kinds) {
-  constexpr std::array kModes{Precision::Bf16, Precision::Fp16};
-  for (const Precision mode : kModes) {
-    if (std::ranges::all_of(kinds, [&](const DeviceDescription& kind) { return has(kind, mode); }) && has(device, mode))
-      return to_string(mode);
-  }
-  for (const Precision mode : kModes) {
-    if (has(device, mode)) return to_string(mode);
-  }
-  return std::nullopt;
-}
-
 /// The choice with a device, a precision and a granularity for the platform.
 ComputedChoice completed(const std::string& network, const ModelChoice& given, const PlatformSpec& platform) {
   ComputedChoice choice = given.computed;
@@ -218,6 +204,19 @@ std::string suggest_model(const std::string& name, const std::string& hint) {
 }
 
 }  // namespace
+
+std::optional<std::string> usual_precision(const DeviceDescription& device,
+                                           const std::vector<DeviceDescription>& kinds) {
+  constexpr std::array kModes{Precision::Bf16, Precision::Fp16};
+  for (const Precision mode : kModes) {
+    if (std::ranges::all_of(kinds, [&](const DeviceDescription& kind) { return has(kind, mode); }) && has(device, mode))
+      return to_string(mode);
+  }
+  for (const Precision mode : kModes) {
+    if (has(device, mode)) return to_string(mode);
+  }
+  return std::nullopt;
+}
 
 std::string chosen_hash(const FileText& file, const ComputedChoice& choice) {
   const Detail::Record choices = choices_for_file(choice);

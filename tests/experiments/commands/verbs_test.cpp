@@ -1,5 +1,6 @@
 // The verbs that list, describe and make things.
 #include "planners/registry.hpp"
+#include "sim/io/device_file.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/model/layer_graph.hpp"
@@ -185,13 +186,31 @@ TEST_CASE("describe: an architecture and a device, and a refusal that names what
 }
 
 TEST_CASE("model: the shipped profiles come out of the program byte by byte") {
-  const Ran ran = run({"model", "vgg16", "--device", "V100-SXM2-16GB", "--microbatch-size", "32"});
+  const Ran ran =
+      run({"model", "vgg16", "--device", "V100-SXM2-16GB", "--precision", "fp32", "--microbatch-size", "32"});
   CHECK(ran.out == read_text_file(kRoot + "/traces/vgg16.yaml"));
   CHECK(run({"model", "vgg1", "--device", "A", "--microbatch-size", "1"}).err.find("did you mean 'vgg16'?") !=
         std::string::npos);
   CHECK(run({"model", "vgg16", "--device", "V100", "--microbatch-size", "1"}).err.find("--device: no file") !=
         std::string::npos);
   CHECK(run({"model", "vgg16", "--device", "V100-SXM2-16GB", "--microbatch-size", "0"}).code == 2);
+}
+
+TEST_CASE("model: computes in the precision that plan takes for a network by name") {
+  const auto precision_on = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"model", "--microbatch-size", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return parse_model(run(words).out, "model").profiles.at(0).precision;
+  };
+  const std::string config = kRoot + "/tests/vectors/good/config_llama2_7b.json";
+  CHECK(precision_on({"gpt2-small", "--device", "A100-SXM4-40GB"}) == "bf16");
+  CHECK(precision_on({"--config", config, "--device", "A100-SXM4-40GB"}) == "bf16");
+  CHECK(precision_on({"gpt2-small", "--device", "V100-SXM2-16GB"}) == "fp16");  // no bf16
+  CHECK(precision_on({"gpt2-small", "--device", "GTX-1080-Ti"}) == "fp32");     // neither
+  CHECK(precision_on({"gpt2-small", "--device", "A100-SXM4-40GB", "--precision", "tf32"}) == "tf32");
+  const std::string device = kRoot + "/tests/vectors/good/device_full.yaml";
+  CHECK(precision_on({"gpt2-small", "--device", device}) ==
+        to_string(parse_device(read_text_file(device), device).precision));
 }
 
 TEST_CASE("model: several sizes make a profile of each, as by themselves") {
