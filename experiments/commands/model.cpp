@@ -169,6 +169,7 @@ void refuse_options_of_names(const ModelOptions& options) {
 Architecture load_config(const std::string& path, const std::optional<std::int64_t>& tokens, const Settings& settings) {
   HfConfig config = read_hf_config(path, tokens);
   for (const std::string& note : config.notes) settings.say("note: " + path + ": " + note);
+  for (const std::string& warning : config.warnings) settings.say("warning: " + path + ": " + warning);
   return std::move(config.network);
 }
 

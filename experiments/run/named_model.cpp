@@ -3,6 +3,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/architecture_file.hpp"
+#include "sim/io/hf_config.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_computed.hpp"
 #include "sim/io/text_file.hpp"
@@ -30,6 +31,15 @@ bool is_architecture(const FileText& file) {
   const YamlNode root = parse_yaml(file.text, file.path);
   const auto schema = root.kind() == YamlKind::Map ? root.find("schema") : std::nullopt;
   return schema && schema->kind() == YamlKind::Text && schema->text().starts_with(kArchitectureSchema);
+}
+
+/// A configuration file is no model, but `stagecraft model` makes one of it.
+void refuse_config(const FileText& file) {
+  if (file.text.find("model_type") == std::string::npos && file.text.find("layer_num") == std::string::npos) return;
+  if (!is_hf_config(parse_yaml(file.text, file.path))) return;
+  throw InputError("expected a model file, found a configuration file", {file.path, 0, 0, ""},
+                   "'stagecraft model --config " + file.path +
+                       " --device KIND --microbatch-size B -o model.yaml' makes a model file of it");
 }
 
 /// Throws again what concerns a choice, at the option or key that makes it.
@@ -247,6 +257,7 @@ ModelSource find_model(const std::string& name, const ModelChoice& choice, const
     }
   }
   ModelSource source{{*path, read_text_file(*path)}, false, false};
+  refuse_config(source.file);
   source.needs_platform = is_architecture(source.file);
   return source;
 }

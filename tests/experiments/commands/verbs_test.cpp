@@ -185,6 +185,13 @@ TEST_CASE("describe: an architecture and a device, and a refusal that names what
         std::string::npos);
 }
 
+TEST_CASE("plan: a configuration file is no model, and the refusal says what makes one of it") {
+  const std::string config = kRoot + "/tests/vectors/good/config_llama2_7b.json";
+  const Ran ran = run({"plan", "--model", config, "--platform", "dgx-a100", "--planner", "uniform"});
+  CHECK(ran.code == 2);
+  CHECK(ran.err.find("found a configuration file ('stagecraft model --config " + config) != std::string::npos);
+}
+
 TEST_CASE("model: the shipped profiles come out of the program byte by byte") {
   const Ran ran =
       run({"model", "vgg16", "--device", "V100-SXM2-16GB", "--precision", "fp32", "--microbatch-size", "32"});
