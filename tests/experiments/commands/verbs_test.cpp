@@ -192,6 +192,15 @@ TEST_CASE("plan: a configuration file is no model, and the refusal says what mak
   CHECK(ran.err.find("found a configuration file ('stagecraft model --config " + config) != std::string::npos);
 }
 
+TEST_CASE("plan: a speed of the only kind, whose times the model has, changes nothing and a note says so") {
+  const auto plan_on = [](const std::string& platform) {
+    return run({"plan", "--model", "gpt2-small", "--platform", platform, "--planner", "uniform", "--no-timings",
+                "--speed", "A100-SXM4-40GB=2"});
+  };
+  CHECK(plan_on("dgx-a100").err.find("--speed A100-SXM4-40GB=2 changes nothing") != std::string::npos);
+  CHECK(plan_on("mixed-v100-a100").err.find("changes nothing") == std::string::npos);
+}
+
 TEST_CASE("model: the shipped profiles come out of the program byte by byte") {
   const Ran ran =
       run({"model", "vgg16", "--device", "V100-SXM2-16GB", "--precision", "fp32", "--microbatch-size", "32"});
