@@ -201,6 +201,19 @@ TEST_CASE("plan: a speed of the only kind, whose times the model has, changes no
   CHECK(plan_on("mixed-v100-a100").err.find("changes nothing") == std::string::npos);
 }
 
+TEST_CASE("plan: a refusal says when weights, gradients and optimizer alone are too much") {
+  const auto stages = [](const std::string& recipe, const std::string& model) {
+    return run({"plan", "--model", model, "--platform", "dgx-a100", "--planner", "uniform", "--set", "stages=1",
+                "--training", "recipe=" + recipe})
+        .out;
+  };
+  // 18 bytes of each of 8,030,261,248 parameters.
+  CHECK(stages("mixed", "llama3-8b")
+            .find("weights, gradients and optimizer alone take 135 GiB, which more stages or another "
+                  "--training recipe=NAME make less") != std::string::npos);
+  CHECK(stages("mixed", "gpt2-small").find("alone take") == std::string::npos);
+}
+
 TEST_CASE("model: the shipped profiles come out of the program byte by byte") {
   const Ran ran =
       run({"model", "vgg16", "--device", "V100-SXM2-16GB", "--precision", "fp32", "--microbatch-size", "32"});
