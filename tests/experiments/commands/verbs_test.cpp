@@ -185,6 +185,11 @@ TEST_CASE("describe: an architecture and a device, and a refusal that names what
         std::string::npos);
 }
 
+TEST_CASE("list: networks are the architectures") {
+  CHECK(run({"list", "networks"}).code == 0);
+  CHECK(run({"list", "networks"}).out == run({"list", "architectures"}).out);
+}
+
 TEST_CASE("plan: a configuration file is no model, and the refusal says what makes one of it") {
   const std::string config = kRoot + "/tests/vectors/good/config_llama2_7b.json";
   const Ran ran = run({"plan", "--model", config, "--platform", "dgx-a100", "--planner", "uniform"});
