@@ -206,6 +206,14 @@ TEST_CASE("plan: a speed of the only kind, whose times the model has, changes no
   CHECK(plan_on("mixed-v100-a100").err.find("changes nothing") == std::string::npos);
 }
 
+TEST_CASE("plan: uniform plans within a node where nodes are not connected") {
+  const std::string good = kRoot + "/tests/vectors/good/";
+  const Ran ran = run({"plan", "--model", good + "model_toy.yaml", "--platform", good + "platform_islands.yaml",
+                       "--planner", "uniform", "--no-timings"});
+  CHECK(ran.code == 0);
+  CHECK(ran.err.find("2 of 4 devices stand idle") != std::string::npos);
+}
+
 TEST_CASE("plan: a refusal says when weights, gradients and optimizer alone are too much") {
   const auto stages = [](const std::string& recipe, const std::string& model) {
     return run({"plan", "--model", model, "--platform", "dgx-a100", "--planner", "uniform", "--set", "stages=1",
