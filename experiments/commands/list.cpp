@@ -27,10 +27,10 @@ void select(Catalogue& catalogue, const std::string& name) {
 VerbAction configure_list(CLI::App& command) {
   auto options = std::make_shared<ListOptions>();
   add_required(command, "KIND", options->kind,
-               "planners, schedules, platforms, models, devices, architectures (networks) or studies");
+               "planners, schedules, platforms, models, devices, architectures (or networks) or studies");
   add_option(command, "NAME", options->name, "tell all of the entry of this name: options, bounds, source");
   return [options](const Settings&) {
-    Catalogue catalogue = load_catalogue(options->kind);
+    Catalogue catalogue = load_catalogue(options->kind == "networks" ? "architectures" : options->kind);
     if (options->name) select(catalogue, *options->name);
     const std::string text = options->name ? entry_text(catalogue.entries.front()) : catalogue_text(catalogue);
     return Answer{.text = text, .json = to_json(catalogue_record(catalogue))};

@@ -3,6 +3,7 @@
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/limits.hpp"
+#include "experiments/run/named_model.hpp"
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/written_file.hpp"
 #include "sim/base/error.hpp"
@@ -126,6 +127,13 @@ DeviceDescription in_precision(const DeviceDescription& device, const std::strin
   return other;
 }
 
+/// What was asked for, or what `plan` would take for a known device; none: that of the device's description.
+std::optional<std::string> chosen_precision(const ModelOptions& options) {
+  if (options.precision) return options.precision;
+  const auto known = find_device(options.device);
+  return known ? usual_precision(*known, {}) : std::nullopt;
+}
+
 std::optional<std::int64_t> image_of(const ModelOptions& options) {
   if (!options.image) return std::nullopt;
   return read_count_option("--image", *options.image, 1, ImageLimits::kPixels);
@@ -161,6 +169,7 @@ void refuse_options_of_names(const ModelOptions& options) {
 Architecture load_config(const std::string& path, const std::optional<std::int64_t>& tokens, const Settings& settings) {
   HfConfig config = read_hf_config(path, tokens);
   for (const std::string& note : config.notes) settings.say("note: " + path + ": " + note);
+  for (const std::string& warning : config.warnings) settings.say("warning: " + path + ": " + warning);
   return std::move(config.network);
 }
 
@@ -192,7 +201,8 @@ VerbAction configure_model(CLI::App& command) {
       command, "--sequence", options->sequence,
       "tokens in a sample (of an encoder-decoder: that the encoder reads), for a network known by name or --config");
   add_option(command, "--precision", options->precision,
-             "fp32, tf32, bf16, fp16 or fp8: the mode to compute in; default: that of the device's description");
+             "fp32, tf32, bf16, fp16 or fp8: the mode to compute in; default: bf16 or else fp16 where a known "
+             "device has it, or else that of the device's description");
   add_flag(command, "--recipe", options->only_recipe,
            "leave the figures out of the file; they are computed whenever it is read");
   add_option(command, "-o,--output", options->output,
@@ -204,12 +214,13 @@ VerbAction configure_model(CLI::App& command) {
     refuse_options_of_names(*options);
     const std::string name = options->config ? *options->config : *options->architecture;
     refuse_overwriting(options->output, OutputKind::ModelFile, {name, options->device});
-    const Recipe recipe{name, image_of(*options), granularity, options->precision, sequence_of(*options)};
+    Recipe recipe{name, image_of(*options), granularity, chosen_precision(*options), sequence_of(*options)};
     refuse_both(*options);
     const Architecture architecture =
         options->config ? load_config(name, recipe.sequence, settings) : chosen_architecture(name, recipe);
     DeviceDescription device = load_device(options->device, settings);
-    if (options->precision) device = in_precision(device, *options->precision);
+    if (recipe.precision == to_string(device.precision)) recipe.precision.reset();
+    if (recipe.precision) device = in_precision(device, *recipe.precision);
     const auto made = [&](std::int64_t size) {
       const auto known = options->config ? std::nullopt : computed_model(recipe, options->device, size);
       return known ? *known : build_model(architecture, device, size, *granularity_of(granularity));

@@ -13,6 +13,8 @@
 #include "sim/io/text_file.hpp"
 #include "sim/workload/catalogue.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -115,6 +117,20 @@ void check_growth(const Model& model, std::int64_t microbatch_size) {
                          quote(graph.name) + " exceed 1 PiB",
                      {}, "choose a smaller --microbatch-size");
   }
+}
+
+/// A remark on a speed to which no other kind of device relates; empty if there is none.
+std::string remark_on_speeds(const Model& model, const Platform& platform) {
+  const std::string& kind = model.profiles.front().device_kind;
+  const auto given = platform.spec.speeds.find(kind);
+  if (given == platform.spec.speeds.end()) return {};
+  const bool is_alone = std::ranges::all_of(
+      platform.devices, [&](const Device& device) { return platform.spec.device_kinds[device.kind].name == kind; });
+  if (!is_alone) return {};
+  return fmt::format(
+      "--speed {}={:g} changes nothing: the model has times for this kind of device, to which other kinds relate by "
+      "their speeds, and the platform has no other kind",
+      kind, given->second);
 }
 
 /// The kind of the first device that the model knows and whose speed the user does not give.
@@ -258,6 +274,8 @@ Inputs load_inputs(const std::string& model, const std::string& platform, const 
   spec.speeds = speeds;
   inputs.platform = build_platform(std::move(spec));
   fit_to_platform(inputs.model, inputs.platform);
+  if (std::string remark = remark_on_speeds(inputs.model, inputs.platform); !remark.empty())
+    inputs.remarks.push_back(std::move(remark));
   return inputs;
 }
 

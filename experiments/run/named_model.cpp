@@ -3,6 +3,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/architecture_file.hpp"
+#include "sim/io/hf_config.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_computed.hpp"
 #include "sim/io/text_file.hpp"
@@ -32,6 +33,15 @@ bool is_architecture(const FileText& file) {
   return schema && schema->kind() == YamlKind::Text && schema->text().starts_with(kArchitectureSchema);
 }
 
+/// A configuration file is no model, but `stagecraft model` makes one of it.
+void refuse_config(const FileText& file) {
+  if (file.text.find("model_type") == std::string::npos && file.text.find("layer_num") == std::string::npos) return;
+  if (!is_hf_config(parse_yaml(file.text, file.path))) return;
+  throw InputError("expected a model file, found a configuration file", {file.path, 0, 0, ""},
+                   "'stagecraft model --config " + file.path +
+                       " --device KIND --microbatch-size B -o model.yaml' makes a model file of it");
+}
+
 /// Throws again what concerns a choice, at the option or key that makes it.
 [[noreturn]] void refuse_choice(const InputError& error, const ModelChoice& choice, const std::string& key) {
   throw InputError(error.message(), {"", 0, 0, choice.prefix + key}, error.hint());
@@ -53,20 +63,6 @@ std::vector<DeviceDescription> known_kinds(const PlatformSpec& spec) {
 
 bool has(const DeviceDescription& device, Precision precision) {
   return rate_in(device, precision) > FlopsPerSecond(0);
-}
-
-/// A mode of 16 bit that all kinds have, or else the device; none: that of its description.
-std::optional<std::string> usual_precision(const DeviceDescription& device,
-                                           const std::vector<DeviceDescription>& kinds) {
-  constexpr std::array kModes{Precision::Bf16, Precision::Fp16};
-  for (const Precision mode : kModes) {
-    if (std::ranges::all_of(kinds, [&](const DeviceDescription& kind) { return has(kind, mode); }) && has(device, mode))
-      return to_string(mode);
-  }
-  for (const Precision mode : kModes) {
-    if (has(device, mode)) return to_string(mode);
-  }
-  return std::nullopt;
 }
 
 /// The choice with a device, a precision and a granularity for the platform.
@@ -219,6 +215,19 @@ std::string suggest_model(const std::string& name, const std::string& hint) {
 
 }  // namespace
 
+std::optional<std::string> usual_precision(const DeviceDescription& device,
+                                           const std::vector<DeviceDescription>& kinds) {
+  constexpr std::array kModes{Precision::Bf16, Precision::Fp16};
+  for (const Precision mode : kModes) {
+    if (std::ranges::all_of(kinds, [&](const DeviceDescription& kind) { return has(kind, mode); }) && has(device, mode))
+      return to_string(mode);
+  }
+  for (const Precision mode : kModes) {
+    if (has(device, mode)) return to_string(mode);
+  }
+  return std::nullopt;
+}
+
 std::string chosen_hash(const FileText& file, const ComputedChoice& choice) {
   const Detail::Record choices = choices_for_file(choice);
   if (choices.empty() || file.text.find("computed") == std::string::npos) return {};
@@ -248,6 +257,7 @@ ModelSource find_model(const std::string& name, const ModelChoice& choice, const
     }
   }
   ModelSource source{{*path, read_text_file(*path)}, false, false};
+  refuse_config(source.file);
   source.needs_platform = is_architecture(source.file);
   return source;
 }

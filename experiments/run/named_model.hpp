@@ -2,7 +2,9 @@
 
 #include "experiments/run/inputs.hpp"
 #include "sim/model/platform_spec.hpp"
+#include "sim/workload/device.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,11 @@ struct NamedModel {
   std::vector<std::string> remarks = {};  ///< how a network is computed, unless a plan says it
   ComputedChoice computed = {};           ///< as in `Inputs`
 };
+
+/// bf16 or else fp16: the mode of 16 bit that a known device has, and if possible all `kinds` beside it. None: that of
+/// its description.
+[[nodiscard]] std::optional<std::string> usual_precision(const DeviceDescription& device,
+                                                         const std::vector<DeviceDescription>& kinds);
 
 /// Values that replace those of the file, and how an error begins their paths.
 struct ReplacedValues {

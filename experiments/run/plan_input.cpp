@@ -5,6 +5,7 @@
 #include "sim/base/text.hpp"
 #include "sim/io/sha256.hpp"
 #include "sim/io/text_file.hpp"
+#include "sim/io/yaml_node.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -98,6 +99,34 @@ std::optional<std::string> best_file(const NamedInput& input, const std::string&
   return fitting ? fitting : first;
 }
 
+/// Whether the text is of the input's format and gives its name.
+bool gives_name(const NamedInput& input, const std::string& path) {
+  try {
+    const FileText file{path, read_text_file(path)};
+    if (file.text.find(input.schema()) == std::string::npos) return false;
+    const YamlNode root = parse_yaml(file.text, file.path);
+    const auto name = root.kind() == YamlKind::Map ? root.find(input.word()) : std::nullopt;
+    return name && name->kind() == YamlKind::Text && name->text() == input.name;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+/// What is wrong with the file that the plan seems to mean; empty if there is none.
+std::string near_miss(const NamedInput& input, const std::string& plan) {
+  for (const std::string& place : places_of(input, plan)) {
+    std::error_code problem;  // then it is no file
+    if (fs::is_regular_file(place, problem)) return quote(place) + " lacks 'schema: " + input.schema() + "1'";
+  }
+  const fs::path folder = fs::path(plan).parent_path();
+  std::vector<std::string> files = files_in(folder);
+  if (!folder.empty()) std::ranges::move(files_in({}), std::back_inserter(files));
+  const auto found = std::ranges::find_if(files, [&](const std::string& file) { return gives_name(input, file); });
+  if (found == files.end()) return {};
+  return quote(*found) + " has this name but was changed since the plan was made; --" + input.word() + " " + *found +
+         " takes it";
+}
+
 std::string find_plan_input(const std::optional<std::string>& given, const NamedInput& input, const std::string& plan) {
   if (given) return find_input(*given, input.kind);
   const std::string word = input.word();
@@ -106,10 +135,11 @@ std::string find_plan_input(const std::optional<std::string>& given, const Named
     throw InputError("the plan does not say for which " + word, place, "name it with --" + word);
   }
   if (const auto found = best_file(input, plan)) return *found;
+  const std::string close = near_miss(input, plan);
   throw InputError("the plan is for the " + word + " " + quote(input.name) +
                        ", which is neither a file nor shipped, and there is no " + word + " file " +
                        quote(input.name + ".yaml") + " beside the plan or in the current folder",
-                   place, "name its file with --" + word);
+                   place, close.empty() ? "name its file with --" + word : close);
 }
 
 /// A warning if the plan was made for another model or platform than the given one. Hashes are compared if the plan has

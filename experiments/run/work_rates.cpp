@@ -47,6 +47,8 @@ WorkRates work_rates(const LayerGraph& graph, const Platform& platform, const Re
   if (work.forward <= Flops(0)) return rates;
   const double flops = report.throughput * kPassesOfForward * work.forward.value();
   rates.tflops_per_device = flops / devices / kTera;
+  rates.devices = report.measured_devices();
+  rates.of_devices = platform.devices.size();
   if (const auto peaks = sum_of_peaks(graph, platform, report)) rates.mfu = flops / peaks->value();
   return rates;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 
 namespace stagecraft {
@@ -13,6 +14,8 @@ struct WorkRates {
   std::optional<double> tokens_per_second;
   std::optional<double> tflops_per_device;  ///< 1e12 operations of the model per second, on average over devices
   std::optional<double> mfu;                ///< model FLOPs utilisation; 1: all devices at their peaks
+  std::size_t devices = 0;                  ///< that these two figures count; 0 where neither is known
+  std::size_t of_devices = 0;               ///< of the platform
   friend bool operator==(const WorkRates&, const WorkRates&) = default;
 };
 

@@ -4,6 +4,7 @@
 #include "experiments/view/table.hpp"
 #include "sim/base/short_number.hpp"
 
+#include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <vector>
@@ -13,7 +14,11 @@ namespace stagecraft {
 std::string rates_text(const WorkRates& rates) {
   std::vector<std::string> parts;
   if (rates.tokens_per_second) parts.push_back(short_number(*rates.tokens_per_second) + " tokens/s");
-  if (rates.tflops_per_device) parts.push_back(short_number(*rates.tflops_per_device) + " TFLOP/s per device");
+  if (rates.tflops_per_device) {
+    const bool all = rates.devices == rates.of_devices;
+    const std::string counted = all ? "" : fmt::format(" ({} of {} devices)", rates.devices, rates.of_devices);
+    parts.push_back(short_number(*rates.tflops_per_device) + " TFLOP/s per device" + counted);
+  }
   if (rates.mfu) parts.push_back("MFU " + percent(*rates.mfu));
   return fmt::format("{}", fmt::join(parts, ", "));
 }

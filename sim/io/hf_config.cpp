@@ -61,7 +61,8 @@ const HfFamily& family_of(HfKeys& keys) {
 
 /// The length of a sample, with a note where it is not the file's.
 std::int64_t chosen_length(HfKeys& keys, const DecoderSize& size, std::optional<std::int64_t> wished,
-                           std::vector<std::string>& notes) {
+                           HfConfig& config) {
+  std::vector<std::string>& notes = config.notes;
   std::int64_t allowed = 0;
   const std::int64_t most = largest_decoder().sequence;
   const bool is_given = keys.take("sequence", {"max_position_embeddings", "n_positions"}, most, allowed) ||
@@ -69,6 +70,12 @@ std::int64_t chosen_length(HfKeys& keys, const DecoderSize& size, std::optional<
   if (wished) {
     if (size.positions > 0 && *wished > allowed) {
       keys.refuse({"sequence", fmt::format("at least the tokens of --sequence, {}", *wished)});
+    }
+    if (is_given && *wished > allowed) {
+      config.warnings.push_back(fmt::format(
+          "a sample has {} tokens, more than the {} that the file allows the model; the figures are those of a model "
+          "that was made for so many",
+          *wished, allowed));
     }
     return *wished;
   }
@@ -90,20 +97,36 @@ void note_unread_keys(const HfKeys& keys, std::vector<std::string>& notes) {
   if (!list.empty()) notes.push_back("keys that are not read: " + list);
 }
 
+/// Training keeps no quantised parameters.
+void note_quantisation(HfKeys& keys, std::vector<std::string>& notes) {
+  if (!keys.find({"quantization_config"})) return;
+  notes.push_back("'quantization_config' is left out: parameters have the bytes of the precision that is computed in");
+}
+
 void note_prediction_blocks(const YamlNode& root, std::vector<std::string>& notes) {
   const auto node = root.find("num_nextn_predict_layers");
   if (!node || node->kind() == YamlKind::Nothing || read_count(*node) == 0) return;
   notes.push_back("'num_nextn_predict_layers' is left out: the blocks that predict later tokens are not modelled");
 }
 
-Architecture gpt_of(const std::string& name, const DecoderSize& size) {
+/// By their rates, 0.1 without the key.
+TransformerDropouts gpt_dropouts(HfKeys& keys) {
+  const auto drops = [&](std::string_view name) {
+    const auto node = keys.find({name});
+    return !node || read_number(*node) > 0;
+  };
+  return {.embedding = drops("embd_pdrop"), .residual = drops("resid_pdrop"), .attention = drops("attn_pdrop")};
+}
+
+Architecture gpt_of(const std::string& name, const DecoderSize& size, const TransformerDropouts& dropouts) {
   return gpt(name, {.layers = size.layers,
                     .hidden = size.hidden,
                     .heads = size.heads,
                     .sequence = size.sequence,
                     .vocabulary = size.vocabulary,
                     .positions = size.positions,
-                    .feed_forward = size.feed_forward});
+                    .feed_forward = size.feed_forward,
+                    .dropouts = dropouts});
 }
 
 }  // namespace
@@ -121,12 +144,14 @@ HfConfig parse_hf_config(std::string_view text, const std::string& path, std::op
   DecoderSize size = family.family.empty() ? DecoderSize{} : decoder_family(family.family).usual;
   family.fill(keys, size);
   HfConfig config;
-  size.sequence = chosen_length(keys, size, sequence, config.notes);
+  size.sequence = chosen_length(keys, size, sequence, config);
   if (const auto defect = defect_of(size)) keys.refuse(*defect);
+  const TransformerDropouts dropouts = family.family.empty() ? gpt_dropouts(keys) : TransformerDropouts{};
   note_prediction_blocks(keys.root(), config.notes);
+  note_quantisation(keys, config.notes);
   note_unread_keys(keys, config.notes);
   const std::string name = config_name(keys.root(), path);
-  config.network = family.family.empty() ? gpt_of(name, size) : decoder(name, size);
+  config.network = family.family.empty() ? gpt_of(name, size, dropouts) : decoder(name, size);
   config.network.source = is_dialect ? "a configuration file with 'layer_num' and 'head_num'"
                                      : fmt::format("config.json of model_type {}", family.model_type);
   return config;

@@ -18,6 +18,7 @@ inline constexpr std::int64_t kUsualSequence = 8192;
 struct HfConfig {
   Architecture network;
   std::vector<std::string> notes;  ///< what the user should know: keys that were not read, a length that was chosen
+  std::vector<std::string> warnings = {};  ///< a length beyond what the file allows
 };
 
 /// Whether the file is a `config.json` of Hugging Face's format or one in the dialect of simulators, by its keys.

@@ -42,7 +42,6 @@ constexpr auto kIdle = std::to_array<std::string_view>({
     "partial_rotary_factor",
     "prefix",
     "pretraining_tp",
-    "quantization_config",
     "reorder_and_upcast_attn",
     "return_dict",
     "rotary_emb_base",

@@ -135,7 +135,7 @@ OperatorId add_context(Draft& draft, OperatorId masked, OperatorId values, const
   softmax.kind = OperatorKind::Softmax;
   softmax.saves_output = true;
   const OperatorId weights = add_operator(draft, "softmax", softmax);
-  const OperatorId dropped = add_dropout(draft, "attention_dropout", weights, shape.scores());
+  const OperatorId dropped = shape.drops ? add_dropout(draft, "attention_dropout", weights, shape.scores()) : weights;
   Operator context;
   context.kind = OperatorKind::Matmul;
   context.inputs = {dropped, values};

@@ -90,6 +90,7 @@ struct AttentionShape {
   std::int64_t queries = 0;
   std::int64_t keys = 0;
   std::int64_t width = 0;
+  bool drops = true;  ///< weights of the attention
   [[nodiscard]] std::int64_t scores() const { return heads * queries * keys; }
 };
 
@@ -99,7 +100,7 @@ OperatorId add_scores(Draft& draft, OperatorId queries, OperatorId keys, const A
 /// The scale and the mask, `scale_mask`.
 OperatorId add_mask(Draft& draft, OperatorId scores, const AttentionShape& shape);
 
-/// `softmax`, `attention_dropout` and `context`: the softmax of masked scores, dropped out, times V.
+/// `softmax`, `attention_dropout` and `context`: the softmax of masked scores, dropped out if `drops`, times V.
 OperatorId add_context(Draft& draft, OperatorId masked, OperatorId values, const AttentionShape& shape);
 
 /// All of softmax(Q K^T / sqrt(d) + mask) V with dropout; attention is computed in full, not fused. `queries`, `keys`,

@@ -19,21 +19,27 @@ struct Stack {
   [[nodiscard]] Rows rows() const { return own_rows(draft, all_rows()); }  ///< of the stream
   [[nodiscard]] std::int64_t activations() const { return rows().values(); }
   [[nodiscard]] std::int64_t width() const { return size.hidden / draft.degrees.tensor; }  ///< of all heads
-  [[nodiscard]] AttentionShape attention() const { return {size.heads, size.sequence, size.sequence, width()}; }
+  [[nodiscard]] AttentionShape attention() const {
+    return {size.heads, size.sequence, size.sequence, width(), size.dropouts.attention};
+  }
 };
+
+OperatorId add_dropout_if(Stack& stack, bool drops, OperatorId input) {
+  return drops ? add_dropout(stack.draft, "dropout", input, stack.activations()) : input;
+}
 
 OperatorId add_mlp_core(Stack& stack, OperatorId input) {
   const Rows inner{stack.size.sequence, stack.size.feed_forward};
   const OperatorId wide = add_entry_product(stack.draft, "up", input, stack.all_rows(), inner.width, Bias::With);
   const OperatorId active = add_gelu(stack.draft, "gelu", wide, inner.values());
   const OperatorId narrow = add_exit_product(stack.draft, "down", active, inner, stack.size.hidden, Bias::With);
-  return add_dropout(stack.draft, "dropout", narrow, stack.activations());
+  return add_dropout_if(stack, stack.size.dropouts.residual, narrow);
 }
 
 OperatorId add_projection(Stack& stack, OperatorId context) {
   const Rows heads{stack.size.sequence, stack.width()};
   const OperatorId out = add_exit_product(stack.draft, "projection", context, heads, stack.size.hidden, Bias::With);
-  return add_dropout(stack.draft, "dropout", out, stack.activations());
+  return add_dropout_if(stack, stack.size.dropouts.residual, out);
 }
 
 DraftLabel half_label(std::int64_t block, const std::string& half) {
@@ -163,7 +169,7 @@ Architecture bert_member(const std::string& name, const TransformerSize& size, B
   const OperatorId segments = add_table(draft, "segments", 2, stack.rows());
   const OperatorId sum = add_sum(draft, "sum", {words, positions, segments}, stack.activations());
   const OperatorId normal = add_norm(draft, "norm", sum, stack.rows());
-  OperatorId stream = add_dropout(draft, "dropout", normal, stack.activations());
+  OperatorId stream = add_dropout_if(stack, size.dropouts.embedding, normal);
   for (std::int64_t block = 0; block < size.layers; ++block) stream = add_bert_block(stack, block, stream);
   draft.label = single_label(head == BertHead::Pooler ? "pooler" : "head");
   switch (head) {
@@ -181,7 +187,7 @@ Architecture gpt_member(const std::string& name, const TransformerSize& size, co
   const OperatorId words = add_words(stack);
   const OperatorId positions = add_table(draft, "positions", size.positions, stack.rows());
   const OperatorId sum = add_stream_sum(draft, "sum", {words, positions}, stack.activations());
-  OperatorId stream = add_dropout(draft, "dropout", sum, stack.activations());
+  OperatorId stream = add_dropout_if(stack, size.dropouts.embedding, sum);
   for (std::int64_t block = 0; block < size.layers; ++block) stream = add_gpt_block(stack, block, stream);
   draft.label = single_label("head");
   const OperatorId normal = add_norm(draft, "norm", stream, stack.rows());

@@ -7,6 +7,14 @@
 
 namespace stagecraft {
 
+/// Where a transformer drops values; each keeps a mask.
+struct TransformerDropouts {
+  bool embedding = true;  ///< after the embeddings
+  bool residual = true;   ///< after the projection of the attention and after the MLP
+  bool attention = true;  ///< of the weights of the attention
+  friend bool operator==(const TransformerDropouts&, const TransformerDropouts&) = default;
+};
+
 /// The numbers that make a transformer of a family.
 struct TransformerSize {
   std::int64_t layers = 12;   ///< blocks
@@ -16,6 +24,7 @@ struct TransformerSize {
   std::int64_t vocabulary = 30522;
   std::int64_t positions = 512;   ///< rows of the position table
   std::int64_t feed_forward = 0;  ///< inner size of the MLP; 0: four times `hidden`
+  TransformerDropouts dropouts = {};
   friend bool operator==(const TransformerSize&, const TransformerSize&) = default;
 };
 

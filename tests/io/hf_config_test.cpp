@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -138,8 +139,9 @@ TEST_CASE("config.json: the example files") {
         find_architecture("opt-350m").value().operators);
   const HfConfig deepseek = read_hf_config(example("config_deepseek_v3.json"), 4096);
   CHECK(deepseek.network.operators == find_architecture("deepseek-v3").value().operators);
-  REQUIRE(deepseek.notes.size() == 1);
+  REQUIRE(deepseek.notes.size() == 2);
   CHECK(deepseek.notes[0].starts_with("'num_nextn_predict_layers' is left out"));
+  CHECK(deepseek.notes[1].starts_with("'quantization_config' is left out"));
   const HfConfig qwen = read_hf_config(example("config_qwen2_moe.json"));
   CHECK(qwen.network.name == "config_qwen2_moe");
   CHECK(parameter_count(qwen.network) == 14'315'784'192);
@@ -169,6 +171,9 @@ TEST_CASE("config.json: the length of a sample is the file's, at most 8192, or t
   const HfConfig chosen = parsed(base + R"(, "max_position_embeddings": 64)", 100);  // rotary positions end nowhere
   CHECK(tokens(chosen) == 100);
   CHECK(chosen.notes.empty());
+  REQUIRE(chosen.warnings.size() == 1);
+  CHECK(chosen.warnings[0].starts_with("a sample has 100 tokens, more than the 64 that the file allows"));
+  CHECK(parsed(base + R"(, "max_position_embeddings": 64)", 64).warnings.empty());
 }
 
 TEST_CASE("config.json: a key that is not read is named, once for all, and idle ones are not") {
@@ -176,6 +181,30 @@ TEST_CASE("config.json: a key that is not read is named, once for all, and idle 
       "sliding_window": 16, "rope_theta": 1e4, "eos_token_id": [1, 2], "attention_dropout": 0.1, "colour": "red")");
   REQUIRE(config.notes.size() == 1);
   CHECK(config.notes[0] == "keys that are not read: 'sliding_window', 'colour'");
+}
+
+TEST_CASE("config.json: a quantisation is named, because training has none") {
+  const std::string base =
+      kSmall + R"(, "model_type": "llama", "max_position_embeddings": 32, "quantization_config": )";
+  const HfConfig config = parsed(base + R"({"quant_method": "fp8"})");
+  REQUIRE(config.notes.size() == 1);
+  CHECK(config.notes[0].starts_with("'quantization_config' is left out"));
+  CHECK(parsed(base + "null").notes.empty());
+}
+
+TEST_CASE("config.json: gpt2 keeps the masks of the dropouts whose rate is not 0") {
+  const std::string base = R"("model_type": "gpt2", "n_embd": 64, "n_layer": 3, "n_head": 4, "n_positions": 32,
+      "vocab_size": 100)";
+  const auto masks = [&](const std::string& rates) {
+    const Architecture net = parsed(base + rates).network;
+    return std::ranges::count_if(net.operators,
+                                 [](const Operator& op) { return op.name.find("dropout") != std::string::npos; });
+  };
+  CHECK(masks("") == 1 + 3 * 3);  // after the embeddings, of the weights, after both halves
+  CHECK(masks(R"(, "embd_pdrop": 0.0)") == 3 * 3);
+  CHECK(masks(R"(, "attn_pdrop": 0)") == 1 + 3 * 2);
+  CHECK(masks(R"(, "resid_pdrop": 0)") == 1 + 3);
+  CHECK(masks(R"(, "embd_pdrop": 0, "attn_pdrop": 0.0, "resid_pdrop": 0)") == 0);
 }
 
 TEST_CASE("config.json: flags and windows change the network as they change the model") {

@@ -111,7 +111,7 @@ TEST_CASE("gpipe: one device, more devices than layers, layers without cost") {
   CHECK(alone.predicted.iteration_time->value() == doctest::Approx(8 * 9.0).epsilon(1e-12));
   const Plan few = plan_of(run_planner(gpipe(), chain({1, 2}), flat_platform(4)));
   CHECK(Replicas(few).size() == 4);
-  const PlanResult nothing = run_planner(gpipe(), chain({0, 0, 0}), flat_platform(2));
+  const PlanResult nothing = run_planner(gpipe(), chain({0, 0, 0}), flat_platform(2), {{"stages", "2"}});
   CHECK(plan_of(nothing).predicted.iteration_time->value() == doctest::Approx(0.8));  // 8 tensors of 10 B at 100 B/s
   CHECK(std::get<Planned>(nothing).details[1] == std::pair<std::string, Detail>{"imbalance", 1.0});
 }

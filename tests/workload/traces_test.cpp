@@ -39,14 +39,15 @@ struct Command {
 std::vector<Command> commands() {
   static const std::regex kCommand(
       R"(stagecraft model (\S+)(?: --image (\d+))?(?: --granularity (\w+))? --device (\S+) )"
-      R"(--microbatch-size (\d+)( --recipe)? > traces/(\S+\.yaml)\n)");
+      R"(--precision (\w+) --microbatch-size (\d+)( --recipe)? > traces/(\S+\.yaml)\n)");
   const std::string readme = content(kFolder / "README.md");
   std::vector<Command> list;
   for (std::sregex_iterator at(readme.begin(), readme.end(), kCommand), end; at != end; ++at) {
     const std::smatch& part = *at;
     Recipe recipe{part[1], std::nullopt, part[3].matched ? part[3].str() : "layer"};
     if (part[2].matched) recipe.image = std::stoll(part[2]);
-    list.push_back({recipe, part[4], std::stoll(part[5]), part[6].matched, part[7]});
+    REQUIRE(to_string(find_device(part[4].str()).value().precision) == part[5].str());  // the files leave it out
+    list.push_back({recipe, part[4], std::stoll(part[6]), part[7].matched, part[8]});
   }
   return list;
 }

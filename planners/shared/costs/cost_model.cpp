@@ -257,14 +257,38 @@ void raise_claim_to_pattern(Plan& plan) {
   if (period && plan.pattern && plan.pattern->timed) period = std::max(*period, plan.pattern->period);
 }
 
+namespace {
+
+/// What neither recomputation nor swaps make less: weights, gradients and the optimizer's state on a device.
+Bytes state_on(const LayerGraph& graph, const ScheduleProgram& program, DeviceId device) {
+  const KeptPlan& kept = *program.kept;
+  Bytes sum{0};
+  for (const ReplicaId id : kept.replicas.all()) {
+    if (kept.replicas[id].device != device) continue;
+    const StaticMemory held = static_memory(graph, kept, program.weight_versions, id);
+    sum += held.weights + held.gradients + held.optimizer;
+  }
+  return sum;
+}
+
+void tell_state(const PlanRequest& request, const ScheduleProgram& program, Infeasible& none) {
+  const Bytes state = state_on(request.graph, program, *none.device);
+  if (state <= request.platform.capacity(*none.device)) return;
+  none.reason += "; weights, gradients and optimizer alone take " + format_human_bytes(state) +
+                 ", which more stages or another --training recipe=NAME make less";
+}
+
+}  // namespace
+
 PlanResult judged(const PlanRequest& request, Planned planned) {
   const ScheduleProgram program = require_schedule(request.graph, request.platform, planned.plan);
   planned.plan.pattern = program.pattern;
   raise_claim_to_pattern(planned.plan);
   planned.plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, program);
-  const auto overflow = memory_overflow(request.platform, planned.plan, planned.plan.predicted.peak_memory);
-  if (overflow) return *overflow;
-  return planned;
+  auto overflow = memory_overflow(request.platform, planned.plan, planned.plan.predicted.peak_memory);
+  if (!overflow) return planned;
+  tell_state(request, program, *overflow);
+  return *std::move(overflow);
 }
 
 }  // namespace stagecraft

@@ -6,6 +6,7 @@
 #include "planners/shared/cuts/balanced_cuts.hpp"
 #include "planners/shared/cuts/equal_cuts.hpp"
 #include "planners/shared/cuts/shifted_layers.hpp"
+#include "planners/shared/savings/even_cut.hpp"
 #include "planners/shared/savings/fastest_plan.hpp"
 #include "planners/shared/savings/least_memory.hpp"
 #include "planners/shared/savings/memory_policy.hpp"
@@ -24,29 +25,6 @@
 
 namespace stagecraft {
 namespace {
-
-/// A cut of a shape, and how well its time is known: by its stages' times alone, by its claim if it fits as it is, then
-/// by the figures of its stages with the actions that they need, then as a plan that fits. Each is at least the one
-/// before.
-struct EvenCut {
-  enum class Known : std::uint8_t { Stages, AtLeast, Estimated, Exactly };
-  /// The first cut; another one with the same largest stage, where the first does not fit as it is; and such a one with
-  /// actions, where no actions make the first one fit.
-  enum class Kind : std::uint8_t { First, TiedAsItIs, TiedWithActions };
-  EvenShape shape = {};  ///< while only the stages' times are known; from then on the plan
-  bool recomputes = false;
-  Planned planned;
-  Seconds time;
-  std::size_t rank = 0;  ///< of equal times the first one wins
-  Known known = Known::AtLeast;
-  Kind kind = Kind::First;
-};
-
-struct IsLater {
-  bool operator()(const EvenCut& a, const EvenCut& b) const {
-    return std::pair(a.time, a.rank) > std::pair(b.time, b.rank);
-  }
-};
 
 EvenShape shape_of(const Plan& plan) { return {plan.stages.size(), plan.stages.front().replicas.size()}; }
 
@@ -81,22 +59,21 @@ class EvenPipelines {
     std::optional<Planned> best = next();
     if (!best) return best;
     FastestPlan fastest(planner_, request_);
-    std::vector<EvenShape> seen = {shape_of(best->plan)};
+    const EvenShape first = shape_of(best->plan);
     fastest.add(faster(*std::move(best)));
-    if (shapes_.size() == 1 || request_.only_shape) return std::move(fastest.best());
-    while (seen.size() < shapes_to_compare(request_.graph) && may_be_faster_than(fastest.time())) {
-      std::optional<Planned> other = next();
-      if (!other) break;
-      if (std::ranges::find(seen, shape_of(other->plan)) != seen.end()) continue;
-      seen.push_back(shape_of(other->plan));
-      fastest.add(faster(*std::move(other)));
-    }
+    if (request_.only_shape) return std::move(fastest.best());
+    if (shapes_.size() > 1) compare(fastest, {first}, shapes_to_compare(request_.graph), kNever);
+    const std::vector<EvenShape> fewer = fewer_replicas(request_, shapes_);
+    if (fewer.empty()) return std::move(fastest.best());
+    cuts_ = {};
+    for (const EvenShape& shape : fewer) add(shape);
+    compare(fastest, {}, shapes_to_compare(request_.graph) / 2, kMuchTooLong * fastest.time());
     return std::move(fastest.best());
   }
 
-  /// The plan that fits and has the best claim of those not yet taken.
-  std::optional<Planned> next() {
-    while (!cuts_.empty()) {
+  /// The plan that fits and has the best claim of those not yet taken, if a claim is below `limit`.
+  std::optional<Planned> next(Seconds limit = kNever) {
+    while (!cuts_.empty() && cuts_.top().time < limit) {
       EvenCut cut = cuts_.top();
       cuts_.pop();
       if (cut.known == EvenCut::Known::Exactly) return std::move(cut.planned);
@@ -138,9 +115,21 @@ class EvenPipelines {
     cuts_.push({.planned = {*std::move(plan), {}}, .time = claim, .rank = rank_++, .kind = kind});
   }
 
+  static constexpr double kMuchTooLong = 1.5;  ///< times the time that an evaluation gives
+
+  /// Adds the plans with the best claims that are below `limit`, one of each shape, up to `most` with those `seen`.
+  void compare(FastestPlan& fastest, std::vector<EvenShape> seen, std::size_t most, Seconds limit) {
+    while (seen.size() < most && may_be_faster_than(fastest.time())) {
+      std::optional<Planned> other = next(limit);
+      if (!other) break;
+      if (std::ranges::find(seen, shape_of(other->plan)) != seen.end()) continue;
+      seen.push_back(shape_of(other->plan));
+      fastest.add(faster(*std::move(other)));
+    }
+  }
+
   /// Whether the best claim that is left, if it is much too long, may belong to a plan that takes less than `time`.
   [[nodiscard]] bool may_be_faster_than(Seconds time) const {
-    constexpr double kMuchTooLong = 1.5;
     return !cuts_.empty() && cuts_.top().time < kMuchTooLong * time;
   }
 

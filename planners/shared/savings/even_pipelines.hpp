@@ -24,6 +24,10 @@ struct EvenShape {
 /// **Throws** InputError naming what the platform, the schedule or the model has not enough of.
 [[nodiscard]] std::vector<EvenShape> even_shapes(const PlannerInfo& planner, const PlanRequest& request);
 
+/// Shapes like these with fewer replicas, if the options leave their number open: powers of two, as many as keep a
+/// pipeline in one node, and the fewest that take as many rounds of microbatches.
+[[nodiscard]] std::vector<EvenShape> fewer_replicas(const PlanRequest& request, const std::vector<EvenShape>& shapes);
+
 /// How many shapes with the best claims are planned for and compared by evaluations.
 [[nodiscard]] std::size_t shapes_to_compare(const LayerGraph& graph);
 
@@ -33,13 +37,13 @@ struct EvenShape {
                                                       const std::vector<EvenShape>& shapes, std::size_t most);
 
 /// Of the plans with the best claims, one of each of `shapes_to_compare` shapes, the fastest (`FastestPlan`); the one
-/// with the better claim of equal ones. They fit in memory, with the cheapest memory actions of the request's
-/// policy where they do not fit without (`judged_with_savings`). Each shape is cut so that its
-/// slowest stage is as fast as possible; where the policy allows recomputation, also for a model that recomputes all.
-/// Of the cuts with that slowest stage it may be another one (`equal_cut`), if that is faster or fits where the first
-/// does not; if the schedule puts several stages on a device, what wins without chosen actions has its layers shifted
-/// as long as its claim gets better and it fits (`shift_layers`). With `recompute` `layer` or `stage` in place of
-/// `none`, stages recompute just that.
+/// with the better claim of equal ones. Then half as many plans with `fewer_replicas` are compared with it. They fit in
+/// memory, with the cheapest memory actions of the request's policy where they do not fit without
+/// (`judged_with_savings`). Each shape is cut so that its slowest stage is as fast as possible; where the policy allows
+/// recomputation, also for a model that recomputes all. Of the cuts with that slowest stage it may be another one
+/// (`equal_cut`), if that is faster or fits where the first does not; if the schedule puts several stages on a device,
+/// what wins without chosen actions has its layers shifted as long as its claim gets better and it fits
+/// (`shift_layers`). With `recompute` `layer` or `stage` in place of `none`, stages recompute just that.
 ///
 /// The claim is that of the shared cost model (`pipeline_claim`), or if the schedule puts several stages on a device,
 /// the evaluated time (`evaluated_claim`), or without flushes that of the largest device and stage times

@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <string>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -53,6 +55,13 @@ std::size_t longest(const PlannerInfo& planner, const PlanRequest& request, std:
   return length_of(placement);
 }
 
+/// 1 if the platform names no nodes.
+std::size_t devices_of_first_node(const Platform& platform) {
+  const NodeId first = platform.devices[DeviceId(0)].node;
+  if (first.is_none()) return 1;
+  return static_cast<std::size_t>(std::ranges::count(platform.devices, first, &Device::node));
+}
+
 }  // namespace
 
 std::vector<EvenShape> even_shapes(const PlannerInfo& planner, const PlanRequest& request) {
@@ -74,6 +83,25 @@ std::vector<EvenShape> even_shapes(const PlannerInfo& planner, const PlanRequest
     if (length_of(placement) == runs) shapes.push_back({runs, most_for(runs)});
   }
   return shapes;
+}
+
+std::vector<EvenShape> fewer_replicas(const PlanRequest& request, const std::vector<EvenShape>& shapes) {
+  std::vector<EvenShape> fewer;
+  if (request.options.count("replicas") > 0) return fewer;
+  const auto microbatches = static_cast<std::size_t>(request.microbatches);
+  const std::size_t in_node = devices_of_first_node(request.platform);
+  std::set<std::pair<std::size_t, std::size_t>> known;
+  for (const EvenShape& shape : shapes) known.emplace(shape.length, shape.replicas);
+  for (const EvenShape& shape : shapes) {
+    const std::size_t rounds = (microbatches + shape.replicas - 1) / shape.replicas;
+    std::vector<std::size_t> counts = {in_node / shape.length, (microbatches + rounds - 1) / rounds};
+    for (std::size_t count = 1; count < shape.replicas; count *= 2) counts.push_back(count);
+    for (const std::size_t count : counts) {
+      if (count == 0 || count >= shape.replicas || !known.emplace(shape.length, count).second) continue;
+      fewer.push_back({shape.length, count});
+    }
+  }
+  return fewer;
 }
 
 }  // namespace stagecraft

@@ -96,13 +96,27 @@ TEST_CASE("a plan names its inputs: a shipped name is found, and another one is 
     CHECK(refused.err.find(named.plan + ": " + no_model) != std::string::npos);
   }
   named.name("toy", "toy");  // toy.yaml is a model
-  CHECK(run({"check", named.plan}).err.find("(name its file with --platform)") != std::string::npos);
+  CHECK(run({"check", named.plan}).err.find("toy.yaml' lacks 'schema: stagecraft/platform/1'") != std::string::npos);
   CHECK(run({"check", named.plan, "--platform", named.platform}).code == 0);
   named.write_plan("8");  // names nothing
   CHECK(run({"check", named.plan}).err.find("does not say for which model (name it with --model)") !=
         std::string::npos);
   CHECK(run({"check", named.plan, "--model", named.model})
             .err.find("does not say for which platform (name it with --platform)") != std::string::npos);
+}
+
+TEST_CASE(
+    "a plan names its inputs: a refusal names a file that has the name inside but was changed, or lacks a schema") {
+  const Named named("platform_hash: " + sha256("another text") + "\n");
+  const std::string renamed = named.file("cluster.yaml");
+  std::filesystem::rename(named.platform, renamed);
+  CHECK(run({"check", named.plan})
+            .err.find("'" + renamed + "' has this name but was changed since the plan was made; --platform " + renamed +
+                      " takes it") != std::string::npos);
+  CHECK(run({"check", named.plan, "--platform", renamed}).code == 0);
+  write(named.platform, "platform: pair\n");
+  CHECK(run({"check", named.plan}).err.find("'" + named.platform + "' lacks 'schema: stagecraft/platform/1'") !=
+        std::string::npos);
 }
 
 TEST_CASE("a plan names its inputs: the file with the plan's hash comes first, and a warning says if none has it") {

@@ -1,5 +1,6 @@
 // The verbs that list, describe and make things.
 #include "planners/registry.hpp"
+#include "sim/io/device_file.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/model/layer_graph.hpp"
@@ -184,14 +185,74 @@ TEST_CASE("describe: an architecture and a device, and a refusal that names what
         std::string::npos);
 }
 
+TEST_CASE("list: networks are the architectures") {
+  CHECK(run({"list", "networks"}).code == 0);
+  CHECK(run({"list", "networks"}).out == run({"list", "architectures"}).out);
+}
+
+TEST_CASE("plan: a configuration file is no model, and the refusal says what makes one of it") {
+  const std::string config = kRoot + "/tests/vectors/good/config_llama2_7b.json";
+  const Ran ran = run({"plan", "--model", config, "--platform", "dgx-a100", "--planner", "uniform"});
+  CHECK(ran.code == 2);
+  CHECK(ran.err.find("found a configuration file ('stagecraft model --config " + config) != std::string::npos);
+}
+
+TEST_CASE("plan: a speed of the only kind, whose times the model has, changes nothing and a note says so") {
+  const auto plan_on = [](const std::string& platform) {
+    return run({"plan", "--model", "gpt2-small", "--platform", platform, "--planner", "uniform", "--no-timings",
+                "--speed", "A100-SXM4-40GB=2"});
+  };
+  CHECK(plan_on("dgx-a100").err.find("--speed A100-SXM4-40GB=2 changes nothing") != std::string::npos);
+  CHECK(plan_on("mixed-v100-a100").err.find("changes nothing") == std::string::npos);
+}
+
+TEST_CASE("plan: uniform plans within a node where nodes are not connected") {
+  const std::string good = kRoot + "/tests/vectors/good/";
+  const Ran ran = run({"plan", "--model", good + "model_toy.yaml", "--platform", good + "platform_islands.yaml",
+                       "--planner", "uniform", "--no-timings"});
+  CHECK(ran.code == 0);
+  CHECK(ran.err.find("2 of 4 devices stand idle") != std::string::npos);
+}
+
+TEST_CASE("plan: a refusal says when weights, gradients and optimizer alone are too much") {
+  const auto stages = [](const std::string& recipe, const std::string& model) {
+    return run({"plan", "--model", model, "--platform", "dgx-a100", "--planner", "uniform", "--set", "stages=1",
+                "--training", "recipe=" + recipe})
+        .out;
+  };
+  // 18 bytes of each of 8,030,261,248 parameters.
+  CHECK(stages("mixed", "llama3-8b")
+            .find("weights, gradients and optimizer alone take 135 GiB, which more stages or another "
+                  "--training recipe=NAME make less") != std::string::npos);
+  CHECK(stages("mixed", "gpt2-small").find("alone take") == std::string::npos);
+}
+
 TEST_CASE("model: the shipped profiles come out of the program byte by byte") {
-  const Ran ran = run({"model", "vgg16", "--device", "V100-SXM2-16GB", "--microbatch-size", "32"});
+  const Ran ran =
+      run({"model", "vgg16", "--device", "V100-SXM2-16GB", "--precision", "fp32", "--microbatch-size", "32"});
   CHECK(ran.out == read_text_file(kRoot + "/traces/vgg16.yaml"));
   CHECK(run({"model", "vgg1", "--device", "A", "--microbatch-size", "1"}).err.find("did you mean 'vgg16'?") !=
         std::string::npos);
   CHECK(run({"model", "vgg16", "--device", "V100", "--microbatch-size", "1"}).err.find("--device: no file") !=
         std::string::npos);
   CHECK(run({"model", "vgg16", "--device", "V100-SXM2-16GB", "--microbatch-size", "0"}).code == 2);
+}
+
+TEST_CASE("model: computes in the precision that plan takes for a network by name") {
+  const auto precision_on = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"model", "--microbatch-size", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return parse_model(run(words).out, "model").profiles.at(0).precision;
+  };
+  const std::string config = kRoot + "/tests/vectors/good/config_llama2_7b.json";
+  CHECK(precision_on({"gpt2-small", "--device", "A100-SXM4-40GB"}) == "bf16");
+  CHECK(precision_on({"--config", config, "--device", "A100-SXM4-40GB"}) == "bf16");
+  CHECK(precision_on({"gpt2-small", "--device", "V100-SXM2-16GB"}) == "fp16");  // no bf16
+  CHECK(precision_on({"gpt2-small", "--device", "GTX-1080-Ti"}) == "fp32");     // neither
+  CHECK(precision_on({"gpt2-small", "--device", "A100-SXM4-40GB", "--precision", "tf32"}) == "tf32");
+  const std::string device = kRoot + "/tests/vectors/good/device_full.yaml";
+  CHECK(precision_on({"gpt2-small", "--device", device}) ==
+        to_string(parse_device(read_text_file(device), device).precision));
 }
 
 TEST_CASE("model: several sizes make a profile of each, as by themselves") {

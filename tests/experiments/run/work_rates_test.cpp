@@ -1,5 +1,6 @@
 #include "experiments/run/work_rates.hpp"
 
+#include "experiments/view/rates_view.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/report.hpp"
 #include "sim/workload/computed_profiles.hpp"
@@ -58,6 +59,16 @@ TEST_CASE("work rates: a backward has twice the operations of the forward, which
   const WorkRates two = work_rates(graph_in("A100-SXM4-40GB", "tf32"), platform, run_of(3));
   CHECK(two.tflops_per_device == doctest::Approx(90.0));
   CHECK(two.mfu == doctest::Approx(90.0 / 156.0));
+}
+
+TEST_CASE("work rates: the text says how many devices are counted where some stand idle") {
+  const Platform platform = platform_of("A100-SXM4-40GB", "A100-SXM4-80GB");
+  const LayerGraph graph = graph_in("A100-SXM4-40GB", "tf32");
+  CHECK(rates_text(work_rates(graph, platform, run_of(2))) ==
+        "5000 tokens/s, 90 TFLOP/s per device (2 of 3 devices), MFU 57.7 %");
+  WorkRates all = work_rates(graph, platform, run_of(2));
+  all.of_devices = 2;
+  CHECK(rates_text(all) == "5000 tokens/s, 90 TFLOP/s per device, MFU 57.7 %");
 }
 
 TEST_CASE("work rates: the peaks of several kinds add up, each in the precision of its times") {
