@@ -67,7 +67,7 @@ class EvenPipelines {
     if (fewer.empty()) return std::move(fastest.best());
     cuts_ = {};
     for (const EvenShape& shape : fewer) add(shape);
-    compare(fastest, {}, shapes_to_compare(request_.graph) / 2, kMuchTooLong * fastest.time());
+    compare(fastest, {}, shapes_to_compare(request_.graph) / 2, fastest.time());
     return std::move(fastest.best());
   }
 
