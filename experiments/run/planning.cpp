@@ -225,7 +225,7 @@ void tell_plan(const Planning& planning, const Platform& platform, const std::fu
   if (const std::string saved = saved_layers(planning.graph, *planning.planned()); !saved.empty())
     say(note + "the plan " + saved);
   const std::size_t devices = platform.devices.size();
-  if (const std::size_t used = Replicas(plan).all_devices(); used < devices) {
+  if (const std::size_t used = used_devices(Replicas(plan)); used < devices) {
     say(fmt::format("{}{} of {} stand idle", note, devices - used, counted(devices, "device")));
   }
 }

@@ -12,6 +12,7 @@
 #include "experiments/study/manifest.hpp"
 #include "experiments/study/option_keys.hpp"
 #include "experiments/study/replan_key.hpp"
+#include "experiments/study/schedule_key.hpp"
 #include "experiments/study/vary_keys.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -20,6 +21,9 @@
 #include "sim/model/precision.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/workload/transformer.hpp"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -71,55 +75,6 @@ std::string read_word(const YamlNode& node, const std::vector<std::string>& know
     node.fail("unknown value " + quote(node.text()), suggest_name(node.text(), known));
   }
   return node.text();
-}
-
-std::vector<std::string> schedule_names() {
-  std::vector<std::string> names;
-  for (const ScheduleFamily* schedule : all_families()) {
-    if (schedule->name != "literal") names.push_back(schedule->name);
-  }
-  return names;
-}
-
-void check_parameter(const YamlNode& node, const ScheduleFamily& schedule, const std::string& name,
-                     const std::string& value) {
-  const ScheduleRefusals refusals = parameter_refusals(schedule, {{name, value}});
-  if (!refusals.empty()) node.fail(refusals.front().message, refusals.front().hint);
-}
-
-ScheduleChoice read_schedule_text(const YamlNode& node) {
-  try {
-    return read_schedule_option("schedule", node.text());
-  } catch (const InputError& error) {
-    node.fail(error.message(), error.hint());
-  }
-}
-
-/// Reads `schedule: NAME`, `NAME,PARAMETER=VALUE,…` or `{name: NAME, PARAMETER: VALUE, …}`. The key's value is the text
-/// of the command line, with the parameters in the order of the schedule's table, so that equal schedules are equal
-/// texts.
-void read_schedule(const YamlNode& node, Keys& into) {
-  const bool is_map = node.kind() == YamlKind::Map;
-  ScheduleChoice choice = is_map ? ScheduleChoice{read_name(node.at("name")), {}} : read_schedule_text(node);
-  const std::vector<std::string> known = schedule_names();
-  if (std::ranges::find(known, choice.name) == known.end()) {
-    node.fail("unknown value " + quote(choice.name), suggest_name(choice.name, known));
-  }
-  const ScheduleFamily& schedule = *find_family(choice.name);
-  for (const auto& [key, value] : choice.parameters) {
-    check_parameter(node, schedule, key, std::get<std::string>(value.value));
-  }
-  if (is_map) {
-    for (const auto& [key, value] : node.entries()) {
-      if (key == "name") continue;
-      check_parameter(value, schedule, key, value.text());
-      choice.parameters.emplace_back(key, value.text());
-    }
-  }
-  std::ranges::stable_sort(choice.parameters, {}, [&](const auto& each) {
-    return std::ranges::find(schedule.parameters, each.first, &OptionInfo::name) - schedule.parameters.begin();
-  });
-  set_key(into, "schedule", schedule_text(choice));
 }
 
 const CellKey* find_cell_key(const std::vector<CellKey>& keys, std::string_view name);
@@ -244,16 +199,18 @@ void read_training(const YamlNode& node, Keys& into) {
   for (const auto& [name, value] : node.entries()) read_training_key(name, value, into);
 }
 
-/// A number of samples, `max` or `auto`.
-void read_microbatch_size(const YamlNode& node, Keys& into) {
-  const std::string& text = node.text();
-  if (text == kLargestSize || text == kFastestSize) {
-    set_key(into, "microbatch_size", text);
-    return;
-  }
-  if (!parse_number(text))
-    node.fail_expected(std::string("a number of samples, ") + kLargestSize + " or " + kFastestSize);
-  set_key(into, "microbatch_size", read_count(node, 1, run_limits::kMostSamples));
+/// A number of something up to `most`, or one of the words.
+ReadKey count_or_word_key(const std::string& key, const std::string& of, std::int64_t most,
+                          const std::vector<std::string>& words) {
+  return [=](const YamlNode& node, Keys& into) {
+    if (std::ranges::find(words, node.text()) != words.end()) {
+      set_key(into, key, node.text());
+    } else {
+      if (!parse_number(node.text()))
+        node.fail_expected(fmt::format("a number of {}, {}", of, fmt::join(words, " or ")));
+      set_key(into, key, read_count(node, 1, most));
+    }
+  };
 }
 
 void take_microbatch_size(const Detail& value, CellSpec& spec) {
@@ -261,16 +218,6 @@ void take_microbatch_size(const Detail& value, CellSpec& spec) {
   spec.at_largest_size = word != nullptr && *word == kLargestSize;
   spec.planning.fastest_size = word != nullptr && *word == kFastestSize;
   if (!spec.at_largest_size && !spec.planning.fastest_size) spec.planning.microbatch_size = whole(value);
-}
-
-/// A number of devices, or `auto`.
-void read_tensor(const YamlNode& node, Keys& into) {
-  if (node.text() == kFastestDegrees) {
-    set_key(into, "tensor", node.text());
-    return;
-  }
-  if (!parse_number(node.text())) node.fail_expected(std::string("a number of devices, or ") + kFastestDegrees);
-  set_key(into, "tensor", read_count(node, 1, kMostInGroup));
 }
 
 void take_tensor(const Detail& value, CellSpec& spec) {
@@ -294,7 +241,9 @@ const std::vector<CellKey>& plain_keys() {
       key(
           "microbatches", [](const Detail& value, CellSpec& spec) { spec.planning.microbatches = whole(value); },
           count_key, 1, run_limits::kMostMicrobatches),
-      {"microbatch_size", read_microbatch_size, take_microbatch_size},
+      {"microbatch_size",
+       count_or_word_key("microbatch_size", "samples", run_limits::kMostSamples, {kLargestSize, kFastestSize}),
+       take_microbatch_size},
       key(
           "global_batch", [](const Detail& value, CellSpec& spec) { spec.planning.global_batch = whole(value); },
           count_key, 1, run_limits::kMostSamples),
@@ -309,7 +258,7 @@ const std::vector<CellKey>& plain_keys() {
           "memory",
           [](const Detail& value, CellSpec& spec) { spec.planning.memory = read_memory_option("memory", word(value)); },
           word_key, memory_policies()),
-      {"tensor", read_tensor, take_tensor},
+      {"tensor", count_or_word_key("tensor", "devices", kMostInGroup, {kFastestDegrees}), take_tensor},
       key(
           "sequence_parallel",
           [](const Detail& value, CellSpec& spec) { spec.planning.degrees.sequence = word(value) == "true"; }, word_key,

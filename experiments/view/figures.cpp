@@ -220,10 +220,10 @@ std::vector<FigureInfo> figures_of_plan() {
   return {
       {Id::Stages, "stages", Kind::Count, [](OfRun run) -> Detail { return std::ssize(run.plan.stages); }},
       {Id::DevicesUsed, "devices_used", Kind::Count,
-       [](OfRun run) -> Detail { return static_cast<std::int64_t>(Replicas(run.plan).all_devices()); }},
+       [](OfRun run) -> Detail { return static_cast<std::int64_t>(used_devices(Replicas(run.plan))); }},
       {Id::DevicesUnused, "devices_unused", Kind::Count,
        [](OfRun run) -> Detail {
-         return std::ssize(run.platform.devices) - static_cast<std::int64_t>(Replicas(run.plan).all_devices());
+         return std::ssize(run.platform.devices) - static_cast<std::int64_t>(used_devices(Replicas(run.plan)));
        }},
       {Id::Configuration, "configuration", Kind::Word,
        [](OfRun run) -> Detail { return configuration_text(run.plan); }},

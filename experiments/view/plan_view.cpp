@@ -251,13 +251,19 @@ std::string recipe_text(const LayerGraph& graph, const Training& training) {
 
 }  // namespace
 
+std::string groups_text(const Degrees& degrees) {
+  if (degrees.devices() == 1) return "";
+  return " on tensor groups of " + std::to_string(degrees.tensor) +
+         (degrees.sequence ? "" : " without sequence parallelism");
+}
+
 std::string plan_text(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                       const Report& evaluated) {
   const Plan& plan = program.kept->plan;
   const std::string planner = plan.planner.empty() ? "" : plan.planner + ": ";
   std::string text = planner + graph.name + " on " + platform.spec.name + ", " + schedule_text(plan.schedule) + ", " +
                      counted(plan.microbatches, "microbatch") + " of " + counted(plan.microbatch_size, "sample") +
-                     "\n" + updates_text(stage_updates(graph, program)) + "\n" +
+                     groups_text(plan.degrees) + "\n" + updates_text(stage_updates(graph, program)) + "\n" +
                      stage_table(graph, platform, program, evaluated) + recipe_text(graph, plan.training) + "\n" +
                      figures_text("the planner's claim", plan.predicted) +
                      figures_text("evaluated without contention", evaluated.figures());

@@ -38,6 +38,9 @@ std::vector<Seconds> tails_of(const SampledRun& run) {
         backward.kind = op.kind;
         backward.microbatch = op.microbatch;
       }
+      // A group's exchange at its end says nothing of where it begins: forwards have some, too.
+      const bool is_own = op.microbatch == backward.microbatch && op.kind != OpKind::Exchange;
+      if (backward.kind == OpKind::Exchange && is_own) backward.kind = op.kind;
       if (op.kind == backward.kind && op.microbatch == backward.microbatch) {
         backward.from_begin = std::max(backward.from_begin, sampled.time + tail);
       } else if (op.closes) {

@@ -99,7 +99,7 @@ class OnePass {
 
   /// The time of an operation that is not a transfer, with its noise.
   [[nodiscard]] Seconds time_of(const Op& op, Seconds start) const {
-    if (noises_.empty() || !is_compute(op.kind)) return op.seconds;
+    if (noises_.empty() || !is_compute(op.kind) || op.kind == OpKind::Exchange) return op.seconds;
     const auto later = std::ranges::upper_bound(noises_, start, {}, &Noise::at);
     if (later == noises_.begin()) return op.seconds;
     return op.seconds * noise_factor(std::prev(later)->jitter, op, platform_.device(op.from));

@@ -57,7 +57,7 @@ Representatives Representatives::of_iteration(const Plan& plan, const Replicas& 
   std::int64_t most_turns = 1;
   for (const ReplicaId id : replicas.all()) most_turns = std::max(most_turns, replicas[id].turns);
   if (2 * most_turns >= plan.microbatches) return Representatives(plan.microbatches);
-  Representatives made(plan, replicas, most_turns, plan.microbatches - most_turns, replicas.round());
+  Representatives made(plan, replicas, most_turns, plan.microbatches - most_turns, round_of(replicas));
   made.take_first(0);
   return made;
 }

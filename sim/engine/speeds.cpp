@@ -24,8 +24,8 @@ double Speeds::slowdown_of(const Op& what, std::span<const DeviceId> further_dev
 /// What a computation takes on a device without a slowdown.
 Seconds Speeds::nominal(const Op& what) const {
   Seconds seconds = what.seconds;
-  if (what.kind == OpKind::Exchange) return seconds;
-  if (noise_) seconds = seconds * noise_factor(*noise_, what, platform_.device(what.from));
+  if (noise_ && what.kind != OpKind::Exchange)
+    seconds = seconds * noise_factor(*noise_, what, platform_.device(what.from));
   const bool is_of_microbatch = what.kind != OpKind::Update && what.kind != OpKind::Post;
   if (work_ != nullptr && is_of_microbatch) seconds = seconds * (*work_)[what.microbatch % work_->size()];
   return seconds;

@@ -1,6 +1,7 @@
 #include "sim/io/plan_file.hpp"
 
 #include "sim/io/plan_computed.hpp"
+#include "sim/io/plan_training.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/graph_order.hpp"
@@ -13,7 +14,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kMostCopies = 4096;
 constexpr std::int64_t kMostShare = 1 << 20;
 constexpr std::int64_t kLongestWindow = 4096;  // microbatches, of which a memory action covers some
 constexpr std::size_t kMostProblems = 1000;    // each is a sentence, and an alias repeats it
@@ -228,7 +228,8 @@ Degrees read_degrees(const YamlNode& node) {
   Degrees degrees;
   if (const auto tensor = node.find("tensor")) degrees.tensor = read_count(*tensor, 1, kMostInGroup);
   if (const auto sequence = node.find("sequence")) degrees.sequence = read_bool(*sequence);
-  if (const auto rows = node.find("vocabulary_multiple")) degrees.vocabulary_multiple = read_count(*rows, 1, kMostCopies);
+  if (const auto rows = node.find("vocabulary_multiple"))
+    degrees.vocabulary_multiple = read_count(*rows, 1, kMostCopies);
   return degrees.tensor == 1 ? Degrees() : degrees;
 }
 
@@ -264,51 +265,6 @@ ScheduleChoice read_schedule(const YamlNode& node) {
     if (name != "name") schedule.parameters.emplace_back(name, read_detail(value));
   }
   return schedule;
-}
-
-StashConvention read_stash(const YamlNode& training) {
-  const auto stash = training.find("stash");
-  if (!stash) return StashConvention::Autograd;
-  return read_choice<StashConvention>(*stash,
-                                      {{"autograd", StashConvention::Autograd}, {"input", StashConvention::Input}});
-}
-
-OptimizerRecipe read_recipe_name(const YamlNode& node) {
-  std::vector<std::pair<std::string, OptimizerRecipe>> choices;
-  for (const OptimizerRecipe recipe : kOptimizerRecipes) choices.emplace_back(to_string(recipe), recipe);
-  return read_choice<OptimizerRecipe>(node, choices);
-}
-
-/// The training of `graph`, as `training_of`, with the place in the file where it refuses.
-Training settled(const TrainingChoice& choice, const std::optional<YamlNode>& recipe, const LayerGraph& graph) {
-  try {
-    return training_of(choice, graph);
-  } catch (const InputError& error) {
-    recipe->fail(error.message(), error.hint());
-  }
-}
-
-Training read_training(const YamlNode& node, const LayerGraph& graph) {
-  node.allow_keys({"gradient_copies", "optimizer_copies", "boundary_buffers", "input_gradient_release",
-                   "gradient_bucket", "stash", "recipe"});
-  TrainingChoice training;
-  const auto set = [&](std::string_view key, std::int64_t& into) {
-    const auto found = node.find(key);
-    if (found) into = read_count(*found, 0, kMostCopies);
-    return found.has_value();
-  };
-  training.gives_gradient_copies = set("gradient_copies", training.gradient_copies);
-  training.gives_optimizer_copies = set("optimizer_copies", training.optimizer_copies);
-  set("boundary_buffers", training.boundary_buffers);
-  if (const auto release = node.find("input_gradient_release")) {
-    training.input_gradient_release = read_number(*release);
-    if (training.input_gradient_release > 1.0) release->fail_expected("a share from 0 to 1");
-  }
-  if (const auto bucket = node.find("gradient_bucket")) training.gradient_bucket = read_bytes(*bucket);
-  training.stash = read_stash(node);
-  const auto recipe = node.find("recipe");
-  if (recipe) training.recipe = read_recipe_name(*recipe);
-  return settled(training, recipe, graph);
 }
 
 PatternOperation read_pattern_operation(const YamlNode& node) {

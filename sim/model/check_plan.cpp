@@ -37,6 +37,9 @@ std::string shares_problem(const std::vector<std::int64_t>& shares, std::size_t 
   return "shares that add up to more than " + std::to_string(kMostTurns);
 }
 
+StageId id(std::size_t stage) { return StageId(stage); }
+std::string called(std::size_t stage) { return "stage " + std::to_string(stage); }
+
 class Judge {
  public:
   Judge(const LayerGraph& graph, const Platform& platform, const Plan& plan)
@@ -57,11 +60,9 @@ class Judge {
  private:
   using Member = std::pair<std::size_t, const Group*>;  ///< a replica: its stage and its devices
 
-  static StageId id(std::size_t stage) { return StageId(stage); }
   void add(Rule rule, StageId stage, const std::string& message) { violations_.push_back({rule, stage, message}); }
   [[nodiscard]] const std::string& name(LayerId layer) const { return graph_.layers[layer].name; }
   [[nodiscard]] const std::string& name(DeviceId device) const { return platform_.devices[device].name; }
-  [[nodiscard]] static std::string called(std::size_t stage) { return "stage " + std::to_string(stage); }
 
   void check_positive(std::int64_t value, const std::string& what, StageId stage) {
     if (value < 1) add(Rule::Numbers, stage, what + " is " + std::to_string(value) + ", less than 1");
@@ -127,10 +128,11 @@ class Judge {
       add(Rule::Devices, id(s),
           called(s) + " has a replica of " + counted(std::ssize(group.devices), "device") + ", not of " +
               (size == 1 ? "one" : std::to_string(size)));
+      return;
     }
     for (const DeviceId device : group.devices) {
-      const auto [known, is_new] = group_of_.try_emplace(device, &group);
-      if (!is_new && *known->second != group) {
+      const auto [known, _] = group_of_.try_emplace(device, &group);
+      if (*known->second != group) {
         add(Rule::Devices, id(s), called(s) + " has " + name(device) + " in another group than an earlier stage");
       }
       if (platform_.devices[device].kind == platform_.devices[group.lead()].kind) continue;

@@ -236,9 +236,9 @@ bool Replicas::share_a_microbatch(ReplicaId a, ReplicaId b) const {
   return false;
 }
 
-std::int64_t Replicas::round() const {
+std::int64_t round_of(const Replicas& replicas) {
   std::int64_t round = 1;
-  for (const Replica& replica : replicas_) round = std::lcm(round, replica.turns);
+  for (const ReplicaId id : replicas.all()) round = std::lcm(round, replicas[id].turns);
   return round;
 }
 

@@ -104,10 +104,6 @@ class Replicas {
   [[nodiscard]] std::span<const ReplicaId> on(DeviceId device) const;
   /// The devices that lead the plan's replicas, increasing. Two replicas have the same devices, or none in common.
   [[nodiscard]] const std::vector<DeviceId>& devices() const { return devices_; }
-  /// How many devices the plan uses.
-  [[nodiscard]] std::size_t all_devices() const { return devices_.size() * group_size_; }
-  /// Whether some device has several replicas.
-  [[nodiscard]] bool share_devices() const { return devices_.size() < replicas_.size(); }
 
   /// Whether whole microbatches alternate between several replicas of the stage.
   [[nodiscard]] bool alternate(StageId stage) const { return lanes_[stage.value()].round() > 1; }
@@ -141,8 +137,6 @@ class Replicas {
     const Replica& own = replicas_[replica];
     return lanes_[own.stage.value()].count(own.lane, pipelines_.count(own.pipeline, microbatches));
   }
-  /// The least number of microbatches after which all turns repeat.
-  [[nodiscard]] std::int64_t round() const;
 
   /// One ring for all layers that are held by the same stages. Every layer is in one ring.
   [[nodiscard]] const std::vector<GradientRing>& rings() const { return rings_; }
@@ -159,10 +153,10 @@ class Replicas {
   std::vector<DeviceId> members_;  ///< of all replicas, one after the other
   std::size_t group_size_ = 1;
   std::vector<std::pair<DeviceId, DeviceId>> leads_;  ///< by device of a group, increasing; none for devices alone
-  std::vector<ReplicaId> ids_;        ///< of all replicas, so that spans of them can be given out
-  std::vector<std::size_t> first_;    ///< by stage, and the end
-  std::vector<DeviceId> devices_;     ///< increasing
-  std::vector<ReplicaId> by_device_;  ///< grouped by device, in their order
+  std::vector<ReplicaId> ids_;                        ///< of all replicas, so that spans of them can be given out
+  std::vector<std::size_t> first_;                    ///< by stage, and the end
+  std::vector<DeviceId> devices_;                     ///< increasing
+  std::vector<ReplicaId> by_device_;                  ///< grouped by device, in their order
   std::vector<std::size_t> device_begin_;
   Rotation pipelines_;
   std::vector<Rotation> lanes_;           ///< by stage: turns of its pipeline's microbatches
@@ -170,6 +164,17 @@ class Replicas {
   std::vector<GradientRing> rings_;
   std::vector<std::vector<std::size_t>> rings_of_;  ///< by stage
 };
+
+/// How many devices the plan uses.
+[[nodiscard]] inline std::size_t used_devices(const Replicas& replicas) {
+  return replicas.devices().size() * replicas.group_size();
+}
+/// Whether some device has several replicas.
+[[nodiscard]] inline bool share_devices(const Replicas& replicas) {
+  return replicas.devices().size() < replicas.size();
+}
+/// The least number of microbatches after which all turns repeat.
+[[nodiscard]] std::int64_t round_of(const Replicas& replicas);
 
 [[nodiscard]] bool runs(const Replicas& replicas, ReplicaId replica, std::uint32_t microbatch);
 

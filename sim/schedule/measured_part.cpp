@@ -10,7 +10,7 @@
 namespace stagecraft {
 
 std::int64_t whole_round(const Plan& plan, const Replicas& replicas) {
-  return replicas.round() * plan.rounds_per_update;
+  return round_of(replicas) * plan.rounds_per_update;
 }
 
 std::int64_t discarded_at_an_end(const ScheduleProgram& program) {

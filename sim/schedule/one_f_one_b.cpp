@@ -232,7 +232,7 @@ std::vector<std::int64_t> largest_warmups(const Plan& plan, std::int64_t eagerne
 ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous, std::int64_t eagerness) {
   ScheduleProgram program;
   program.synchronous = synchronous;
-  program.at_once = context.replicas.share_devices();
+  program.at_once = share_devices(context.replicas);
   program.reaches_in_flight = !program.at_once && !has_unequal_shares(context.plan);
   const std::vector<std::vector<std::int64_t>> warmup = warmups(context.plan, eagerness);
   program.in_flight.resize(context.plan.stages.size());

@@ -41,7 +41,7 @@ LowerBound bound_of_all(const BoundCase& of, const ScheduleProgram& program, boo
 /// The microbatches after which turns, memory actions and updates of the plan repeat.
 std::int64_t repetition(const KeptPlan& kept) {
   std::int64_t repeated = whole_round(kept.plan, kept.replicas);
-  for (const Stage& stage : kept.plan.stages) repeated = std::lcm(repeated, kept.replicas.round() * window_of(stage));
+  for (const Stage& stage : kept.plan.stages) repeated = std::lcm(repeated, round_of(kept.replicas) * window_of(stage));
   return repeated;
 }
 

@@ -65,8 +65,8 @@ TEST_CASE("ledger: equals the replay to the byte on random plans with recompute 
     if (seed % 3 == 0 && testing::cover_some(random.plan, seed)) ++some;
     const Replicas replicas(random.plan);
     swapping += swaps(random.plan) ? 1 : 0;
-    shared += replicas.share_devices() ? 1 : 0;
-    uneven += random.plan.microbatches % replicas.round() != 0 ? 1 : 0;
+    shared += share_devices(replicas) ? 1 : 0;
+    uneven += random.plan.microbatches % round_of(replicas) != 0 ? 1 : 0;
     CHECK(planned(random) == replayed(random));
   }
   // All that the ledger could get wrong is among them.

@@ -59,7 +59,7 @@ TEST_CASE("replicas: whole microbatches alternate in the order of turns, divided
   CHECK(listed(replicas.runners(StageId(1), 4)) == ids({3, 4}));
   CHECK(runs(replicas, ReplicaId(1), 4));
   CHECK_FALSE(runs(replicas, ReplicaId(2), 4));
-  CHECK(replicas.round() == 3);
+  CHECK(round_of(replicas) == 3);
 }
 
 TEST_CASE("replicas: a replica's own numbers and the plan's are inverse, and its counts add up") {
@@ -107,7 +107,7 @@ TEST_CASE("replicas: with any shares each microbatch has its runners, and each r
     CAPTURE(seed);
     const Plan plan = plan_with_shares(random);
     const Replicas replicas(plan);
-    const std::int64_t round = replicas.round();
+    const std::int64_t round = round_of(replicas);
     REQUIRE(round < 1'000'000);
     IndexVector<ReplicaId, std::int64_t> run(replicas.size());
     std::set<std::pair<ReplicaId, ReplicaId>> meet;
@@ -169,7 +169,7 @@ TEST_CASE("replicas: who shares a device") {
   CHECK(listed(replicas.on(DeviceId(3))) == ids({0, 4}));
   CHECK(replicas[ReplicaId(4)].chunk == 1);
   CHECK(replicas.on(DeviceId(7)).empty());
-  CHECK(replicas.share_devices());
+  CHECK(share_devices(replicas));
 }
 
 TEST_CASE("replicas: the ring has an order of its own, and joins pipelines that hold the same layers") {
@@ -189,7 +189,7 @@ TEST_CASE("replicas: pipelines take microbatches in turn, and the replicas of th
   both.stages[2].ring.clear();
   const Replicas replicas(both);
   CHECK(replicas.pipelines() == 2);
-  CHECK(replicas.round() == 12);
+  CHECK(round_of(replicas) == 12);
   CHECK(replicas.all_runners(0) == 3);
   for (std::uint32_t microbatch = 0; microbatch < 24; ++microbatch) {
     CAPTURE(microbatch);

@@ -112,7 +112,7 @@ TEST_CASE("groups: a run on groups is that of one device for each, with their ex
       const std::optional<LowerBound> bound = bound_of(groups);
       const std::optional<LowerBound> of_whole = bound_of(whole);
       REQUIRE(bound.has_value() == of_whole.has_value());
-      if (bound) CHECK(of_whole->time.value() == doctest::Approx(bound->time.value()).epsilon(1e-9));
+      if (bound) CHECK(of_whole->time <= bound->time * (1.0 + 1e-9));  // computing and exchanging are jobs of their own
     }
   }
 }

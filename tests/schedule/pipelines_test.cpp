@@ -134,7 +134,7 @@ TEST_CASE("pipelines: every layer runs every microbatch once, and all its copies
     }
     // An update follows each `rounds_per_update` rounds in which every copy of a layer has had its microbatch.
     ++asynchronous;
-    const std::int64_t in_update = Replicas(made.plan).round() * made.plan.rounds_per_update;
+    const std::int64_t in_update = round_of(Replicas(made.plan)) * made.plan.rounds_per_update;
     CHECK(done.all_reduced == each * (made.plan.microbatches / in_update));
   }
   CHECK(asynchronous >= random_cases(300) / 3);

@@ -56,7 +56,7 @@ std::optional<std::string> problem_of(const PlanContext& context, const std::opt
     if (const auto problem = stage_problem(plan, s)) return problem;
   }
   if (!plan.pattern) {
-    if (!context.replicas.share_devices()) return std::nullopt;
+    if (!share_devices(context.replicas)) return std::nullopt;
     return "1f1b-star without a pattern needs a device of its own for every stage";
   }
   if (const auto problem = pattern_problem(plan)) return problem;

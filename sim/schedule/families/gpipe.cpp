@@ -37,7 +37,7 @@ Schedule orders_of(const KeptPlan& kept, Segment segment) {
 
 Compilation compile_gpipe(const PlanContext& context, const Options& /*parameters*/) {
   ScheduleProgram program;
-  program.at_once = context.replicas.share_devices();
+  program.at_once = share_devices(context.replicas);
   program.reaches_in_flight = !program.at_once && !has_unequal_shares(context.plan);
   for (StageId id : indices<StageId>(context.plan.stages.size())) {
     program.in_flight.push_back(most_of(context.replicas, id, context.plan.microbatches));

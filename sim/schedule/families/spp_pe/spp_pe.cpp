@@ -298,7 +298,7 @@ Compilation compile_spp_pe(const PlanContext& context, const Options& parameters
   const ProcessingSettings settings = settings_of(parameters);
   ScheduleProgram program;
   program.strict = settings.strict;
-  program.at_once = !settings.strict || context.plan.microbatches <= kAtOnce || context.replicas.share_devices();
+  program.at_once = !settings.strict || context.plan.microbatches <= kAtOnce || share_devices(context.replicas);
   program.in_flight.resize(context.plan.stages.size());
   for (const OwnPipeline& pipeline : pipelines) {
     const std::vector<std::int64_t> own = in_flight_of(pipeline.plan, settings);
