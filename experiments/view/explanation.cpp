@@ -182,6 +182,7 @@ std::string cause_text(const TrafficCause& cause) {
     case OpKind::Gradient: return "gradients " + direction;
     case OpKind::AllReduce:
       return (cause.to.is_none() ? "all-reduce of what is tied to stage " : "all-reduce of stage ") + from;
+    case OpKind::ExchangeFlow: return "exchange of stage " + from;
     case OpKind::SwapOut: return "swap-out of stage " + from;
     case OpKind::Migration: return "migration to stage " + from;
     default: return "swap-in of stage " + from;

@@ -35,6 +35,7 @@ constexpr auto kSigns = std::to_array<Sign>({
     {OpKind::Activation, 'A', "activation"},
     {OpKind::Gradient, 'G', "gradient"},
     {OpKind::AllReduce, 'R', "all-reduce"},
+    {OpKind::ExchangeFlow, 'e', "flow of an exchange"},
     {OpKind::SwapOut, 'O', "swap out"},
     {OpKind::SwapIn, 'N', "swap in"},
     {OpKind::Migration, 'M', "migration"},

@@ -67,7 +67,7 @@ class OnePass {
     Span span;
     span.id = OpId(graph.first_id.value() + index);
     OpId cause(0);
-    for (OpId earlier : graph.dependencies_of(index)) {
+    for (OpId earlier : graph.before_start(index)) {
       STAGECRAFT_CHECK(earlier.value() >= past_.begin() && earlier < span.id, "a dependency is in hand");
       const Past& before = past_[earlier.value()];
       if (before.end < span.cause_end || (before.end == span.cause_end && earlier < cause)) continue;
@@ -88,6 +88,9 @@ class OnePass {
       span.start = std::max(span.start, lanes_[extra_[k].value()].free_at);
     }
     span.end = span.start + (is_transfer(op.kind) ? cost_(op, waited) : time_of(op, span.start));
+    if (const OpId last = graph.before_end(index); !last.is_none()) {
+      span.end = std::max(span.end, past_[last.value()].end);
+    }
     if (!op.lane.is_none()) lanes_[op.lane.value()].free_at = span.end;
     Past& past = past_.extend();  // field by field: a copy would have to wait for the fields that were just computed
     past.start = span.start;

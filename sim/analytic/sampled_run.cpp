@@ -78,7 +78,7 @@ void SampledRun::add(const OpGraph& window, std::size_t i, std::span<const LaneI
 /// What is not in the sample has a representative there, which takes as long.
 void SampledRun::add_needs(const OpGraph& window, std::size_t i) {
   const Op& op = window.ops[i];
-  for (const OpId earlier : window.dependencies_of(i)) {
+  for (const OpId earlier : window.before_start(i)) {
     const std::uint32_t position = position_of_[earlier.value()];
     if (position != kUnsampled && is_needed(op.kind, ops_[position].op.kind)) needs_.push_back(position);
   }

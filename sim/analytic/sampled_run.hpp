@@ -31,7 +31,7 @@ struct SampledOp {
 /// Whether an operation of that kind belongs to one microbatch.
 [[nodiscard]] constexpr bool is_of_microbatch(OpKind kind) {
   return (is_compute(kind) && kind != OpKind::Update) || kind == OpKind::Activation || kind == OpKind::Gradient ||
-         kind == OpKind::SwapOut || kind == OpKind::SwapIn;
+         kind == OpKind::SwapOut || kind == OpKind::SwapIn || kind == OpKind::ExchangeFlow;
 }
 
 /// Which operations bounds look at.

@@ -71,6 +71,7 @@ void Executor::abandon(std::uint32_t go_on_with) {
   }
   log_.flush();
   operations_.abandon();
+  held_ends_ = {};
   resources_.abandon();
   outages_.forget_waiting();
   dispatcher_.abandon();
@@ -91,6 +92,9 @@ void Executor::load(const OpGraph& window) {
   for (std::size_t i = 0; i < window.ops.size(); ++i) {
     const std::uint64_t op = operations_.append(window, i);
     Operation& added = operations_[op];
+    if (const OpId last = window.before_end(i); !last.is_none() && !operations_.has_ended(last.value())) {
+      held_ends_.add(op, last.value());
+    }
     const std::size_t extra = added.op.extra_lanes;
     added.simple = resources_.join(op, added.op, extra_lanes.first(extra));
     extra_lanes = extra_lanes.subspan(extra);
@@ -135,6 +139,7 @@ void Executor::complete(Start done) {
   if (!operations_.is_in_state(op, Operation::State::Running)) return;
   const Operation& what = operations_[op];
   if (what.generation != done.generation) return;  // it belongs to an earlier start, or an event has changed its end
+  if (outlasts_last(what.op) && held_ends_.hold(done)) return;
   operations_.complete(op, clock_.now(), dispatcher_.ready());
   speeds_.end(op);
   observations_.end(what.op, what.end - what.start);
@@ -145,6 +150,7 @@ void Executor::complete(Start done) {
     resources_.forget_links(op);
   }
   log_.flush();
+  if (const std::optional<Start> released = held_ends_.release(op)) complete(*released);
 }
 
 /// Handles the wakes of this instant. All completions of the instant have been reported before.

@@ -3,6 +3,7 @@
 #include "sim/engine/clock.hpp"
 #include "sim/engine/dispatcher.hpp"
 #include "sim/engine/disruptions.hpp"
+#include "sim/engine/held_ends.hpp"
 #include "sim/engine/observations.hpp"
 #include "sim/engine/operation_store.hpp"
 #include "sim/engine/outages.hpp"
@@ -62,6 +63,7 @@ class Executor {
   OpSource source_;
   Clock& clock_;
   OperationStore operations_;
+  HeldEnds held_ends_;
   Resources resources_;
   Outages outages_;
   Speeds speeds_;

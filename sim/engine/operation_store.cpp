@@ -40,7 +40,7 @@ std::uint64_t OperationStore::append(const OpGraph& window, std::size_t index) {
   Operation& what = operations_.extend();
   what = Operation{};
   what.op = window.ops[index];
-  for (OpId earlier : window.dependencies_of(index)) {
+  for (OpId earlier : window.before_start(index)) {
     STAGECRAFT_CHECK(earlier.value() < op, "an operation depends on earlier ones only");
     if (!holds(earlier.value())) continue;
     Operation& dependency = operations_[earlier.value()];

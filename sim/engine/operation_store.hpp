@@ -52,6 +52,10 @@ class OperationStore {
   [[nodiscard]] bool is_in_state(std::uint64_t op, Operation::State state) const {
     return holds(op) && operations_[op].state == state;
   }
+  /// Whether the operation has ended. **Requires** one that has been appended.
+  [[nodiscard]] bool has_ended(std::uint64_t op) const {
+    return !holds(op) || operations_[op].state == Operation::State::Done;
+  }
   [[nodiscard]] std::uint64_t unfinished() const { return unfinished_; }
 
   /// The operation ends at `at`; those that waited for nothing else are appended to `ready`.

@@ -9,7 +9,7 @@ namespace stagecraft {
 void RunRecorder::add(const OpGraph& window) {
   for (std::size_t i = 0; i < window.ops.size(); ++i) {
     const OpId op(window.first_id.value() + i);
-    for (const OpId earlier : window.dependencies_of(i)) record_.dependencies.push_back({op, earlier});
+    for (const OpId earlier : window.before_start(i)) record_.dependencies.push_back({op, earlier});
   }
 }
 

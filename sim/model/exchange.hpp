@@ -2,6 +2,7 @@
 
 #include "sim/base/quantity.hpp"
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -18,7 +19,7 @@ struct Exchange {
   Bytes bytes;             ///< of the whole tensor
   std::int64_t count = 1;  ///< how many such follow each other
   bool hidden = false;     ///< it runs beside a computation, so that no time is left of it
-  friend bool operator==(const Exchange&, const Exchange&) = default;
+  friend auto operator<=>(const Exchange&, const Exchange&) = default;
 };
 
 /// Adds an exchange to others that a group makes one after the other; equal ones are counted together.

@@ -18,6 +18,7 @@ const char* to_string(OpKind kind) {
     case OpKind::Activation: return "activation";
     case OpKind::Gradient: return "gradient";
     case OpKind::AllReduce: return "all-reduce";
+    case OpKind::ExchangeFlow: return "exchange-flow";
     case OpKind::SwapOut: return "swap-out";
     case OpKind::SwapIn: return "swap-in";
     case OpKind::Migration: return "migration";

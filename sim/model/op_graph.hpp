@@ -23,12 +23,15 @@ enum class OpKind : std::uint8_t {
   ForwardBackward,  ///< an overlapped pair
   Recompute,
   Update,
-  Exchange,  ///< of the members of a group, all of whose lanes it occupies for `seconds`, whatever their speeds
-  Post,      ///< a send or receive is posted: a mark in a device's order that takes no time
+  /// Of the members of a group, all of whose lanes it occupies for `seconds`, whatever their speeds. Unless it is
+  /// `literal`, it also lasts until the last of its dependencies has ended, which waits for its flows.
+  Exchange,
+  Post,  ///< a send or receive is posted: a mark in a device's order that takes no time
   // Transfers: `bytes` from one place to another.
   Activation,
   Gradient,
   AllReduce,
+  ExchangeFlow,  ///< of an exchange that shares its links
   SwapOut,
   SwapIn,
   Migration,
@@ -93,7 +96,7 @@ struct Op {
   OpKind kind = OpKind::Delay;
   /// A transfer is suspended while one of a smaller class uses a link of its route: swap gives way to boundary traffic.
   std::uint8_t transfer_class = 0;
-  bool literal = false;  ///< a transfer that takes `seconds` and crosses no link: an analytic channel
+  bool literal = false;  ///< a transfer or an exchange that takes `seconds` and crosses no link
   bool closes = false;   ///< its end is the end of the microbatch's backward at the stage: it is in flight no longer
   std::uint8_t extra_lanes = 0;  ///< lanes beyond `lane`, in `OpGraph::extra_lanes`
   Leg leg = Leg::Whole;          ///< of a transfer; a further leg depends on nothing but the one before
@@ -122,6 +125,9 @@ struct Op {
 [[nodiscard]] constexpr bool crosses_links(const Op& op) {
   return is_transfer(op.kind) && !op.literal && op.from != op.to;
 }
+
+/// Whether the last of its dependencies holds up the operation's end, and not its start.
+[[nodiscard]] constexpr bool outlasts_last(const Op& op) { return op.kind == OpKind::Exchange && !op.literal; }
 
 /// Tells routes apart: transfers with the same key cross the same links. **Requires** fewer than 2^30 places.
 [[nodiscard]] constexpr std::uint64_t route_key(const Op& op) {
@@ -200,6 +206,16 @@ struct OpGraph {
   [[nodiscard]] std::span<const OpId> dependencies_of(std::size_t i) const {
     const std::size_t begin = i == 0 ? 0 : dependency_end[i - 1];
     return std::span(dependencies).subspan(begin, dependency_end[i] - begin);
+  }
+  /// Those that end before the operation starts.
+  [[nodiscard]] std::span<const OpId> before_start(std::size_t i) const {
+    const std::span<const OpId> all = dependencies_of(i);
+    return outlasts_last(ops[i]) && !all.empty() ? all.first(all.size() - 1) : all;
+  }
+  /// What ends before the operation ends, which may start earlier; none if nothing does.
+  [[nodiscard]] OpId before_end(std::size_t i) const {
+    const std::span<const OpId> all = dependencies_of(i);
+    return outlasts_last(ops[i]) && !all.empty() ? all.back() : OpId::none();
   }
   [[nodiscard]] std::span<const MemoryDelta> deltas_of(std::size_t i) const {
     const std::size_t begin = i == 0 ? 0 : delta_end[i - 1];

@@ -44,9 +44,7 @@ class PlanWork::Maker {
     if (group.is_alone()) return {};
     constexpr Bytes kSmall{1 << 10};
     constexpr Bytes kLarge{1 << 30};
-    const auto time = [&](Bytes bytes) {
-      return exchange_time(platform_, group, {Exchange::Kind::AllReduce, bytes});
-    };
+    const auto time = [&](Bytes bytes) { return exchange_time(platform_, group, {Exchange::Kind::AllReduce, bytes}); };
     return {time(kSmall), time(kLarge)};
   }
 
@@ -56,7 +54,10 @@ class PlanWork::Maker {
     ReplicaWork work{with_exchanges(programs_of(programs_, device, share), time_of), {}};
     if (!in_buckets_) return work;
     const TurnPrograms completing = with_exchanges(programs_of(*in_buckets_, device, share), time_of);
-    for (const StageProgram& program : completing.different()) work.in_buckets.push_back(program.backward);
+    for (const StageProgram& program : completing.different()) {
+      work.in_buckets.push_back(program.backward);
+      if (program.exchanges) work.exchanges_in_buckets.push_back(program.exchanges->steps);
+    }
     return work;
   }
 

@@ -25,6 +25,7 @@ struct ReplicaWork {
   /// For each of the different programs the backward again, with steps that complete the buckets of gradients; empty
   /// where all are exchanged at once.
   std::vector<std::vector<BackwardStep>> in_buckets;
+  std::vector<std::vector<StepExchanges>> exchanges_in_buckets = {};  ///< of a group, in those steps
 };
 
 /// What the replicas of a plan do on one graph and one platform. Lowering, the memory ledger, loads, updates and bounds

@@ -383,7 +383,6 @@ StageProgram with_exchanges(StageProgram program, const std::function<Seconds(co
     step.backward += step.exchange;
     step.recompute += step.recompute_exchange;
   }
-  program.exchanges.reset();
   return program;
 }
 

@@ -67,7 +67,7 @@ struct StageProgram {
   std::vector<SwappedStash> swapped;  ///< in the order of the backward
   Bytes workspace;                    ///< of the layer that needs most, while the forward runs
   Bytes parameters;
-  std::optional<StageExchanges> exchanges = {};  ///< of a group, as long as times leave them out
+  std::optional<StageExchanges> exchanges = {};  ///< of a group; its times leave them out before `with_exchanges`
   friend bool operator==(const StageProgram&, const StageProgram&) = default;
 
   [[nodiscard]] Seconds backward_total() const;
@@ -90,7 +90,7 @@ struct StageProgram {
 /// device, and by the share; bytes by the share.
 [[nodiscard]] StageProgram scaled(StageProgram program, double factor, const Share& share);
 
-/// The program of a group, its exchanges turned into a part of its times by `time_of`.
+/// The program of a group with its exchanges as a part of its times, as `time_of` has them. **Requires** times without.
 [[nodiscard]] StageProgram with_exchanges(StageProgram program,
                                           const std::function<Seconds(const std::vector<Exchange>&)>& time_of);
 

@@ -30,17 +30,20 @@ Seconds seconds_or(const Action& action, Seconds nominal) {
   return action.duration >= Seconds(0) ? action.duration : nominal;
 }
 
-/// Leaves to `op` what it computes, and returns the rest: the exchange of the group that follows it.
-Seconds split_off(Op& op, Seconds exchange) {
-  exchange = std::min(exchange, op.seconds);
-  op.seconds -= exchange;
-  return exchange;
-}
-
 }  // namespace
 
+/// Leaves to `op` what it computes, and returns the rest: the exchange of the group that follows it. An action may give
+/// the whole a time that is too short for the exchange, which then takes what there is, and shares no link.
+Compute::ExchangePart Compute::split_off(Op& op, Seconds exchange, const std::vector<Exchange>* exchanges) {
+  constexpr double kAlmost = 1.0 - 1e-9;  // half a backward may miss the exchange's time by rounding
+  const bool is_cut = op.seconds < exchange * kAlmost;
+  exchange = std::min(exchange, op.seconds);
+  op.seconds -= exchange;
+  return {exchange, is_cut ? nullptr : exchanges};
+}
+
 Compute::Compute(const LoweringParts& parts)
-    : state_(parts.state), parts_(parts), awaited_(parts.state.replicas().size()) {}
+    : state_(parts.state), parts_(parts), group_exchanges_(parts.state), awaited_(parts.state.replicas().size()) {}
 
 void Compute::take(const Schedule& schedule) {
   for (const DeviceOrder& order : schedule.devices) {
@@ -114,7 +117,8 @@ bool Compute::lower_forward(const Task& task) {
   parts_.delivery.about_to_use(task.replica, task.index, false);
   Op op = state_.computation(task.replica, OpKind::Forward, task.action.microbatch);
   op.seconds = seconds_or(task.action, task.program.forward);
-  const Seconds exchange = split_off(op, task.program.exchange);
+  const std::vector<Exchange>* shared = task.worker.shares_links ? &task.program.exchanges->forward : nullptr;
+  const ExchangePart exchange = split_off(op, task.program.exchange, shared);
   const OpId id = append(task, op);
   state_.writer.depend_on(task.board.forward_inputs(task.index));
   if (!after.is_none()) state_.writer.depend_on(after);
@@ -161,12 +165,17 @@ OpId Compute::append_next(const Task& task, const Op& op, OpId before) {
 }
 
 /// Appends what the members of a group exchange after `before`, if they do. Returns the last operation.
-OpId Compute::append_exchange(const Task& task, Seconds seconds, OpId before) {
-  if (seconds <= Seconds(0)) return before;
+OpId Compute::append_exchange(const Task& task, const ExchangePart& part, OpId before) {
+  if (part.seconds <= Seconds(0)) return before;
   Op exchange = state_.computation(task.replica, OpKind::Exchange, task.action.microbatch);
-  exchange.seconds = seconds;
+  exchange.seconds = part.seconds;
+  exchange.literal = part.exchanges == nullptr;
   exchange.closes = std::exchange(state_.writer.last().closes, false);
-  return append_next(task, exchange, before);
+  if (exchange.literal) return append_next(task, exchange, before);
+  const OpId flows = group_exchanges_.append(task.replica, task.action.microbatch, *part.exchanges, before);
+  const OpId id = append_next(task, exchange, before);
+  state_.writer.depend_on(flows);  // as the last: it holds up the end alone
+  return id;
 }
 
 /// The steps of a backward. If weight gradients end with it that are exchanged next, they end where a bucket of them is
@@ -178,17 +187,33 @@ const std::vector<BackwardStep>& Compute::steps_of(const Task& task, bool ends_w
   return in_buckets[task.worker.work.programs.set_of(state_.replicas().local(task.replica, task.action.microbatch))];
 }
 
+/// What a group that shares links exchanges in these steps of a backward; null for others.
+const std::vector<StepExchanges>* Compute::exchanges_of(const Task& task,
+                                                        const std::vector<BackwardStep>& steps) const {
+  if (!task.worker.shares_links) return nullptr;
+  if (&steps == &task.program.backward) return &task.program.exchanges->steps;
+  const ReplicaWork& work = task.worker.work;
+  return &work.exchanges_in_buckets[work.programs.set_of(
+      state_.replicas().local(task.replica, task.action.microbatch))];
+}
+
 /// Appends a backward step by step, from the last layer to the first, each step after its recompute if the plan has
-/// one. Returns the last operation; the caller may still add dependencies and memory changes to it. Appends to
-/// `completes` what completes each bucket of gradients.
+/// one. Returns the last operation; the caller may still add memory changes to it. Appends to `completes` what completes
+/// each bucket of gradients.
 OpId Compute::append_steps(const Task& task, std::vector<OpId>& completes) {
   const bool whole = task.action.kind == ActionKind::Backward;
   const std::vector<BackwardStep>& steps = steps_of(task, whole);
+  const std::vector<StepExchanges>* exchanges = exchanges_of(task, steps);
   const PlaceId place = task.worker.place;
   OpId before = OpId::none();
   const auto append_one = [&](Op op, const BackwardStep& step, bool is_recompute) {
     const bool is_first = before.is_none();
-    const Seconds exchange = split_off(op, is_recompute ? step.recompute_exchange : step.exchange);
+    const std::vector<Exchange>* shared = nullptr;
+    if (exchanges != nullptr) {
+      const StepExchanges& own = (*exchanges)[static_cast<std::size_t>(&step - steps.data())];
+      shared = is_recompute ? &own.recompute : &own.backward;
+    }
+    const ExchangePart exchange = split_off(op, is_recompute ? step.recompute_exchange : step.exchange, shared);
     before = append_next(task, op, before);
     if (is_first) depend_on_backward_inputs(task);
     if (is_recompute == step.recomputes) depend_on_copy_back(task, step);
@@ -290,6 +315,15 @@ bool Compute::lower_backward_weight(const Task& task) {
   return true;
 }
 
+std::vector<Exchange> Compute::exchanges_of_pair(const Task& forth, const Task& back) {
+  std::vector<Exchange> all = forth.program.exchanges->forward;
+  for (const StepExchanges& step : back.program.exchanges->steps) {
+    for (const Exchange& exchange : step.recompute) add_exchange(all, exchange);
+    for (const Exchange& exchange : step.backward) add_exchange(all, exchange);
+  }
+  return all;
+}
+
 /// Appends a forward and a backward as one operation. It needs the inputs of both, and both results leave at its end.
 bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back_position) {
   const bool first_is_forward = first.action.kind == ActionKind::Forward;
@@ -306,9 +340,11 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   if (moves_versions) parts_.versions.before_backward(back.replica, back.action.microbatch);
   Op op = state_.computation(forth.replica, OpKind::ForwardBackward, forth.action.microbatch);
   op.seconds = seconds_or(first.action, forth.program.forward + back.program.backward_total());
-  Seconds exchanges = forth.program.exchange;
-  for (const BackwardStep& step : back.program.backward) exchanges += step.exchange + step.recompute_exchange;
-  exchanges = split_off(op, exchanges);
+  Seconds sum = forth.program.exchange;
+  for (const BackwardStep& step : back.program.backward) sum += step.exchange + step.recompute_exchange;
+  std::vector<Exchange> all;
+  if (forth.worker.shares_links) all = exchanges_of_pair(forth, back);
+  const ExchangePart exchanges = split_off(op, sum, forth.worker.shares_links ? &all : nullptr);
   op.closes = true;
   const OpId id = append(first, op);
   MicrobatchBoard& board = back.board;

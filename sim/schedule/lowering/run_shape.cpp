@@ -1,6 +1,7 @@
 #include "sim/schedule/lowering/run_shape.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/schedule/lowering/group_links.hpp"
 #include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>
@@ -32,6 +33,9 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
     connect(boundary, true);
   }
   count_inputs();
+  if (replicas_.group_size() == 1) return;
+  const IndexVector<ReplicaId, char> share = groups_that_share_links(*this, weight_versions);
+  for (const ReplicaId id : replicas_.all()) workers_[id].shares_links = share[id] != 0;
 }
 
 void RunShape::make_workers(const std::vector<std::int64_t>& weight_versions) {

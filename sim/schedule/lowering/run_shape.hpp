@@ -38,6 +38,7 @@ struct WorkerShape {
   std::vector<Target> backward_targets = {};
   std::uint32_t forward_inputs = 0;   ///< operations that a forward waits for: one for each part of its input
   std::uint32_t backward_inputs = 0;  ///< the same for a backward and its gradients
+  bool shares_links = false;  ///< something else crosses links of its group's exchanges (`groups_that_share_links`)
   [[nodiscard]] const std::vector<Target>& targets(bool gradient) const {
     return gradient ? backward_targets : forward_targets;
   }

@@ -1,0 +1,64 @@
+#include "sim/schedule/lowering/group_exchanges.hpp"
+
+#include "sim/schedule/joined_exchanges.hpp"
+
+#include <utility>
+
+namespace stagecraft {
+
+const std::vector<GroupExchanges::Phase>& GroupExchanges::phases_of(ReplicaId replica,
+                                                                    const std::vector<Exchange>& exchanges) {
+  const auto known = known_[replica].find(exchanges);
+  if (known != known_[replica].end()) return known->second;
+  return known_[replica].emplace(exchanges, make(replica, exchanges)).first->second;
+}
+
+std::vector<GroupExchanges::Phase> GroupExchanges::make(ReplicaId replica,
+                                                        const std::vector<Exchange>& exchanges) const {
+  const Platform& platform = state_.shape.platform();
+  const std::span<const DeviceId> members = state_.replicas().members(replica);
+  Group group;
+  group.devices.assign(members.begin(), members.end());
+  std::vector<Phase> phases;
+  for (const ExchangedPhase& joined : joined_exchanges(platform, group, exchanges)) {
+    Phase& phase = phases.emplace_back();
+    phase.latency = joined.latency;
+    for (const ExchangedBytes& sent : joined.flows) {
+      Op flow;
+      flow.from = platform.place(sent.from);
+      flow.to = platform.place(sent.to);
+      flow.bytes = sent.bytes;
+      flow.seconds = sent.seconds;
+      phase.flows.push_back(flow);
+    }
+  }
+  return phases;
+}
+
+OpId GroupExchanges::append(ReplicaId replica, std::uint32_t microbatch, const std::vector<Exchange>& exchanges,
+                            OpId before) {
+  const auto append_wait = [&](Seconds seconds, const std::vector<OpId>& after) {
+    Op wait;
+    wait.seconds = seconds;
+    const OpId id = state_.writer.append(wait);
+    state_.writer.depend_on(after);
+    return id;
+  };
+  const Op named = state_.computation(replica, OpKind::ExchangeFlow, microbatch);
+  std::vector<OpId> last{before};
+  for (const Phase& phase : phases_of(replica, exchanges)) {
+    const OpId begin = append_wait(phase.latency, last);
+    last.clear();
+    for (Op flow : phase.flows) {
+      flow.kind = named.kind;
+      flow.stage = named.stage;
+      flow.chunk = named.chunk;
+      flow.microbatch = named.microbatch;
+      last.push_back(state_.writer.append(flow));
+      state_.writer.depend_on(begin);
+    }
+  }
+  return append_wait(Seconds(0), last);
+}
+
+}  // namespace stagecraft

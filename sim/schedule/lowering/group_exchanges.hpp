@@ -1,0 +1,35 @@
+#pragma once
+
+#include "sim/model/exchange.hpp"
+#include "sim/schedule/lowering/lowering_state.hpp"
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace stagecraft {
+
+/// Lowers exchanges of groups as flows, where these share links with something else. What a group exchanges after a
+/// pass is one collective (`joined_exchanges`), whose phases follow each other as those of an all-reduce.
+class GroupExchanges {
+ public:
+  /// `state` must outlive it.
+  explicit GroupExchanges(LoweringState& state) : state_(state), known_(state.replicas().size()) {}
+
+  /// Appends the flows of exchanges that begin after `before`. Returns an operation that ends when all of them have.
+  /// **Requires** a replica that shares links (`WorkerShape`), and an exchange that is not hidden.
+  OpId append(ReplicaId replica, std::uint32_t microbatch, const std::vector<Exchange>& exchanges, OpId before);
+
+ private:
+  struct Phase {
+    Seconds latency;  ///< that passes before
+    std::vector<Op> flows;
+  };
+  [[nodiscard]] const std::vector<Phase>& phases_of(ReplicaId replica, const std::vector<Exchange>& exchanges);
+  [[nodiscard]] std::vector<Phase> make(ReplicaId replica, const std::vector<Exchange>& exchanges) const;
+
+  LoweringState& state_;
+  IndexVector<ReplicaId, std::map<std::vector<Exchange>, std::vector<Phase>>> known_;
+};
+
+}  // namespace stagecraft

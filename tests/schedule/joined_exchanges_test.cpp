@@ -1,0 +1,86 @@
+#include "sim/schedule/joined_exchanges.hpp"
+
+#include "sim/schedule/exchange_time.hpp"
+#include "tests/model/grouped_clusters.hpp"
+#include "tests/schedule/all_reduce_runs.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <variant>
+#include <vector>
+
+namespace stagecraft::joined_exchanges_test {
+namespace {
+
+using Algorithm = CollectiveSpec::Algorithm;
+using Kind = Exchange::Kind;
+
+std::vector<Exchange> random_exchanges(std::mt19937& random) {
+  std::vector<Exchange> exchanges;
+  for (std::size_t i = 0; i <= random() % 4; ++i) {
+    const Kind kind = std::array{Kind::AllReduce, Kind::ReduceScatter, Kind::AllGather}[random() % 3];
+    const auto bytes = static_cast<std::int64_t>(std::uint64_t{1} << (random() % 30)) + 17;
+    add_exchange(exchanges, {kind, Bytes(bytes), 1 + static_cast<std::int64_t>(random() % 3), random() % 5 == 0});
+  }
+  return exchanges;
+}
+
+Seconds time_of(const std::vector<ExchangedPhase>& phases) {
+  Seconds time;
+  for (const ExchangedPhase& phase : phases) {
+    time += phase.latency + std::ranges::max_element(phase.flows, {}, &ExchangedBytes::seconds)->seconds;
+  }
+  return time;
+}
+
+TEST_CASE("joined exchanges: on random clusters as long as the exchanges one after the other, with their bytes") {
+  test::GroupedClusters clusters(11);
+  std::mt19937 random(11);
+  int hierarchical = 0;
+  for (int round = 0; round < 900; ++round) {
+    CAPTURE(round);
+    const std::uint32_t size = clusters.count(2, 4);
+    PlatformSpec spec = test::built(clusters.next(size)).spec;
+    spec.collectives.algorithm = std::array{Algorithm::Auto, Algorithm::Ring, Algorithm::Hierarchical}[random() % 3];
+    spec.collectives.efficiency = 0.75;
+    const Platform whole = build_platform(std::move(spec));
+    for (const Group& group : platform_of_groups(whole, size).groups) {
+      const std::vector<Exchange> exchanges = random_exchanges(random);
+      const std::vector<ExchangedPhase> phases = joined_exchanges(whole, group, exchanges);
+      if (phases.size() > 1) ++hierarchical;
+      ExchangeClock clock(whole, group);
+      CHECK(time_of(phases).value() == doctest::Approx(clock.time(exchanges).value()).epsilon(1e-12));
+      Bytes joined;
+      for (const ExchangedPhase& phase : phases) {
+        for (const ExchangedBytes& flow : phase.flows) joined += flow.bytes;
+      }
+      Bytes apart;
+      std::int64_t flows = 0;
+      for (const Exchange& exchange : exchanges) {
+        if (exchange.hidden) continue;
+        for (const AllReducePhase& phase : exchange_phases(whole, group, exchange.kind, exchange.bytes).phases) {
+          for (const AllReduceFlow& flow : phase.flows) {
+            apart += flow_bytes(whole, flow, Bytes(0), exchange.bytes) * exchange.count;
+            flows += exchange.count;
+          }
+        }
+      }
+      CHECK((joined <= apart && apart - joined <= Bytes(2 * flows)));  // each flow is rounded up
+    }
+  }
+  CHECK(hierarchical > 10);
+}
+
+TEST_CASE("joined exchanges: nothing but hidden ones is nothing") {
+  const Platform platform =
+      test::built(test::nodes_of(1, 2, Interconnect{SwitchedNode{}, test::link_of(25e9, 1e-6)}, SwitchedNetwork{}));
+  Group group;
+  group.devices = all_reduce_test::devices_of(platform);
+  CHECK(joined_exchanges(platform, group, {{Kind::AllGather, Bytes(1 << 20), 1, true}}).empty());
+}
+
+}  // namespace
+}  // namespace stagecraft::joined_exchanges_test
