@@ -120,6 +120,10 @@ Answer export_chakra(const ExportOptions& options, const Settings& settings) {
   const std::string& prefix = options.output;
   const std::string groups = prefix + ".groups.json";
   const PlanFiles read = read_plan_files(options.plan, options.inputs);
+  if (parse_plan_header(read.plan.text, read.plan.path).degrees.devices() > 1) {
+    throw InputError("a plan with groups of devices cannot be exported to chakra", {options.plan, 0, 0, "groups"},
+                     "--to perfetto shows its run");
+  }
   const std::vector<std::string> inputs = files_read(options, read);
   refuse_overwriting(groups, OutputKind::ChakraGroups, inputs);
   refuse_overwriting(trace_file(prefix, DeviceId(0)), OutputKind::ChakraTrace, inputs);  // before any work

@@ -26,7 +26,18 @@ struct TriedDegree {
   std::vector<std::string> said = {};
 
   [[nodiscard]] bool fits() const { return samples_per_second > 0.0; }
+  /// Of an answer without a plan; 0: not known.
+  [[nodiscard]] Bytes lacking() const {
+    const auto* none = std::get_if<Infeasible>(&planning->result);
+    return none == nullptr ? Bytes(0) : none->excess;
+  }
 };
+
+/// Whether an answer is better: faster, or if neither fits, one that lacks less memory.
+bool is_better(const TriedDegree& one, const TriedDegree& other) {
+  if (one.fits() || other.fits()) return one.samples_per_second > other.samples_per_second;
+  return one.lacking() < other.lacking();
+}
 
 TriedDegree try_degree(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices) {
   TriedDegree tried;
@@ -73,8 +84,7 @@ Planning plan_at_fastest_degree(const PlannerInfo& planner, const Inputs& inputs
   for (auto each = tries.begin(); each != tries.end(); ++each) {
     if (!each->second.planning) continue;
     time += each->second.planning->time;
-    const bool is_better = best == tries.end() || each->second.samples_per_second > best->second.samples_per_second;
-    if (is_better || !best->second.fits()) best = each;
+    if (best == tries.end() || is_better(each->second, best->second)) best = each;
   }
   if (best == tries.end()) throw InputError(*refusal);
   for (const std::string& line : best->second.said) say(line);

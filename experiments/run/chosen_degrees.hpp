@@ -21,8 +21,8 @@ inline constexpr const char* kFastestDegrees = "auto";  ///< the word for `Plann
 /// Plans as `plan_at_chosen_size`, for the groups that the user gives or, with `fastest_degrees`, for each of
 /// `tensor_degrees`.
 /// **Returns** the plan with the most samples per second without contention (`evaluate_planning`) among those that fit,
-/// of equal ones that of the smallest groups; if none fits, the answer for the largest groups. A note names all of
-/// them. The time is that of all.
+/// of equal ones that of the smallest groups; if none fits, the answer that lacks the least memory. A note names all
+/// of them. The time is that of all.
 /// **Throws** InputError as `plan_at_chosen_size`, if all are refused.
 [[nodiscard]] Planning plan_at_chosen_degrees(const PlannerInfo& planner, const Inputs& inputs,
                                               const PlanningChoices& choices,

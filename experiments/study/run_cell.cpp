@@ -54,6 +54,9 @@ struct CellPlanning {
 CellPlanning plan_cell(const PlannerInfo& planner, const Inputs& inputs, const CellSpec& cell) {
   const auto ignore = [](const std::string&) {};
   if (!cell.at_largest_size) return {plan_at_chosen_degrees(planner, inputs, cell.planning, ignore), {}};
+  if (cell.planning.fastest_degrees) {
+    throw InputError("the largest microbatch size needs a number of devices in a tensor group, not auto");
+  }
   LargestSizeChoices choices;
   choices.planning = cell.planning;
   LargestSize largest = find_largest_size(planner, inputs, choices, ignore);

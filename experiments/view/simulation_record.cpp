@@ -24,7 +24,7 @@ Detail::Record breakdown_record(const MemoryBreakdown& breakdown) {
   return record;
 }
 
-Detail::Record time_record(const TimeSplit& time) {
+Detail::Record time_record(const TimeSplit& time, bool has_groups) {
   Detail::Record record = {{"compute", time.compute.value()},
                            {"recompute", time.recompute.value()},
                            {"exposed_communication", time.exposed_communication.value()},
@@ -33,7 +33,7 @@ Detail::Record time_record(const TimeSplit& time) {
                            {"update", time.update.value()},
                            {"idle", time.idle.value()},
                            {"ramps", time.ramps.value()}};
-  if (time.exchange > Seconds(0)) record.emplace(record.begin() + 2, "exchange", time.exchange.value());
+  if (has_groups) record.emplace(record.begin() + 2, "exchange", time.exchange.value());
   return record;
 }
 
@@ -44,6 +44,11 @@ Detail load_of(const PlanLoad& load, DeviceId device) {
   return is_there ? Detail(found->second.value()) : Detail();
 }
 
+bool has_groups(const Report& report) {
+  return std::ranges::any_of(report.devices,
+                             [](const DeviceReport& device) { return device.time.exchange > Seconds(0); });
+}
+
 Detail::Record device_record(const DeviceReport& device, const Simulation& simulation, const Platform& platform) {
   Detail::List stages;
   for (StageId stage : device.stages) stages.emplace_back(std::int64_t{stage.value()});
@@ -52,7 +57,7 @@ Detail::Record device_record(const DeviceReport& device, const Simulation& simul
           {"busy_s", device.busy.value()},
           {"load_s", load_of(simulation.load, device.device)},
           {"bubble_ratio", device.bubble_ratio ? Detail(*device.bubble_ratio) : Detail()},
-          {"time", time_record(device.time)},
+          {"time", time_record(device.time, has_groups(simulation.report))},
           {"peak_memory_bytes", device.memory.peak.value()},
           {"memory_bytes", device.memory.capacity.value()},
           {"idle_memory_bytes", device.memory.idle().value()},

@@ -163,7 +163,8 @@ void read_swaps(Resolver& names, const YamlNode& node, std::vector<MemoryAction>
   memory.insert(memory.end(), swaps.begin(), swaps.end());
 }
 
-/// The ring, given as devices of the stage, of a group the first. Whether it has each of them once is checked by `check_plan`.
+/// The ring, given as devices of the stage, of a group the first. Whether it has each of them once is checked by
+/// `check_plan`.
 std::vector<std::uint32_t> read_ring(Resolver& names, const YamlNode& node, const Stage& stage) {
   std::vector<std::uint32_t> ring;
   if (node.items().empty()) node.fail("expected every device of the stage once, found none");

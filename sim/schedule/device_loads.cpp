@@ -2,6 +2,8 @@
 
 #include "sim/schedule/kept_plan.hpp"
 
+#include <algorithm>
+
 namespace stagecraft {
 namespace {
 
@@ -46,7 +48,12 @@ std::vector<std::pair<DeviceId, Seconds>> device_loads(const LayerGraph& graph, 
     sums[device] += load_of(program, id, work, update_time(platform.kind(device), kept.plan.training, updated));
   }
   std::vector<std::pair<DeviceId, Seconds>> loads;
-  for (const DeviceId device : kept.replicas.devices()) loads.emplace_back(device, sums[device]);
+  for (const DeviceId lead : kept.replicas.devices()) {
+    for (const DeviceId member : kept.replicas.members(kept.replicas.on(lead).front())) {
+      loads.emplace_back(member, sums[lead]);
+    }
+  }
+  std::ranges::sort(loads);
   return loads;
 }
 

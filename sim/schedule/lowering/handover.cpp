@@ -16,7 +16,7 @@ using Kept = std::map<DeviceId, StaticMemory>;
 
 /// The last operation takes the memory.
 void take_memory(WindowWriter& writer, const Platform& platform, const Kept& memory) {
-  for (const auto& [device, kept] : memory) writer.take(platform.place(device), kept);
+  for (const auto& [device, kept] : memory) stagecraft::take(writer, platform.place(device), kept);
 }
 
 /// What the devices that are left hold of the plan before and go on with.
@@ -96,7 +96,7 @@ class Handover {
   void make_room(DeviceId device, const StaticMemory& kept, const StaticMemory& before) {
     room_[device] = append_setup(device);
     depend_on_last(device);
-    writer_.take(platform_.place(device), excess(kept, before));
+    stagecraft::take(writer_, platform_.place(device), excess(kept, before));
   }
 
   /// The layer whose weights a layer of the next plan goes on with; none if it begins with new ones.
@@ -235,7 +235,7 @@ class Handover {
     depend_on_last(device);
     writer_.depend_on(leaving_[device]);
     const StaticMemory less = excess(kept, after);
-    writer_.free(platform_.place(device), less);
+    stagecraft::free(writer_, platform_.place(device), less);
     freed.bytes = less.total();
   }
 

@@ -54,8 +54,8 @@ OpId HostCopies::append_one(ReplicaId replica, const HostCopy& copy, const std::
   op.bytes = copy.bytes;
   const OpId id = state_.writer.append(op);
   state_.writer.depend_on(after);
-  if (!copy.keeps_source) state_.writer.free_alone(op.from, copy.category, copy.bytes);
-  state_.writer.take_alone(op.to, copy.category, copy.bytes);
+  if (!copy.keeps_source) state_.writer.change_alone({op.from, copy.category, true, -copy.bytes});
+  state_.writer.change_alone({op.to, copy.category, false, copy.bytes});
   return id;
 }
 

@@ -51,7 +51,7 @@ void LiveSwitch::reserve_if_due(Moving& moving) {
   };
   for (const auto& [device, kept] : moving.move.grows) {
     append_when_free(device);
-    state_.writer.take(state_.shape.platform().place(device), kept);
+    stagecraft::take(state_.writer, state_.shape.platform().place(device), kept);
   }
   const DeviceId to = state_.replicas()[moving.move.to].device;
   moving.reserved = append_when_free(to);
@@ -106,7 +106,7 @@ void LiveSwitch::commit(Moving& moving) {
   for (const auto& [device, kept] : moving.move.shrinks) {
     append_setup(device);
     state_.writer.depend_on(moving.committed);
-    state_.writer.free(state_.shape.platform().place(device), kept);
+    stagecraft::free(state_.writer, state_.shape.platform().place(device), kept);
   }
 }
 

@@ -56,32 +56,23 @@ void WindowWriter::set_group(std::span<const DeviceId> members) {
   for (DeviceId other : members.subspan(1)) others.emplace_back(other.value());
 }
 
-void WindowWriter::change_others(MemoryDelta delta) {
-  const auto group = others_.find(delta.place);
-  if (group == others_.end()) return;
-  for (PlaceId other : group->second) {
-    delta.place = other;
-    window_.add_delta(delta);
-  }
-}
-
-void WindowWriter::take(PlaceId place, const StaticMemory& kept) {
-  take(place, MemoryCategory::Weights, kept.weights);
-  take(place, MemoryCategory::Gradients, kept.gradients);
-  take(place, MemoryCategory::Optimizer, kept.optimizer);
-  take(place, MemoryCategory::Buffers, kept.buffers);
-}
-
-void WindowWriter::free(PlaceId place, const StaticMemory& kept) {
-  free(place, MemoryCategory::Weights, kept.weights);
-  free(place, MemoryCategory::Gradients, kept.gradients);
-  free(place, MemoryCategory::Optimizer, kept.optimizer);
-  free(place, MemoryCategory::Buffers, kept.buffers);
-}
-
 StageId WindowWriter::announce(RunStage stage) {
   (is_open_ ? window_.new_stages : announced_).push_back(std::move(stage));
   return StageId(stages_++);
+}
+
+void take(WindowWriter& writer, PlaceId place, const StaticMemory& kept) {
+  writer.take(place, MemoryCategory::Weights, kept.weights);
+  writer.take(place, MemoryCategory::Gradients, kept.gradients);
+  writer.take(place, MemoryCategory::Optimizer, kept.optimizer);
+  writer.take(place, MemoryCategory::Buffers, kept.buffers);
+}
+
+void free(WindowWriter& writer, PlaceId place, const StaticMemory& kept) {
+  writer.free(place, MemoryCategory::Weights, kept.weights);
+  writer.free(place, MemoryCategory::Gradients, kept.gradients);
+  writer.free(place, MemoryCategory::Optimizer, kept.optimizer);
+  writer.free(place, MemoryCategory::Buffers, kept.buffers);
 }
 
 }  // namespace stagecraft

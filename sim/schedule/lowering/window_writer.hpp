@@ -63,11 +63,8 @@ class WindowWriter {
   /// The last operation takes `bytes` when it starts, or frees them when it ends.
   void take(PlaceId place, MemoryCategory category, Bytes bytes) { change({place, category, false, bytes}); }
   void free(PlaceId place, MemoryCategory category, Bytes bytes) { change({place, category, true, -bytes}); }
-  /// The same of a place alone, even if it is the first of a group.
-  void take_alone(PlaceId place, MemoryCategory category, Bytes bytes) { window_.take(place, category, bytes); }
-  void free_alone(PlaceId place, MemoryCategory category, Bytes bytes) { window_.free(place, category, bytes); }
-  void take(PlaceId place, const StaticMemory& kept);
-  void free(PlaceId place, const StaticMemory& kept);
+  /// The last operation changes the memory of a place alone, even if it is the first of a group.
+  void change_alone(const MemoryDelta& delta) { window_.add_delta(delta); }
   void hold_while_it_runs(PlaceId place, Bytes workspace) {
     take(place, MemoryCategory::Workspace, workspace);
     free(place, MemoryCategory::Workspace, workspace);
@@ -77,9 +74,10 @@ class WindowWriter {
   LaneId add_lanes(std::size_t count, const Lane& lane);
   void change(const MemoryDelta& delta) {
     window_.add_delta(delta);
-    if (!others_.empty()) change_others(delta);
+    if (const auto group = others_.find(delta.place); group != others_.end()) {
+      for (PlaceId other : group->second) window_.add_delta({other, delta.category, delta.at_end, delta.bytes});
+    }
   }
-  void change_others(MemoryDelta delta);
 
   OpGraph window_;
   std::vector<Lane> opened_;                        ///< lanes opened between windows, for the next window to announce
@@ -91,5 +89,9 @@ class WindowWriter {
   std::size_t stages_ = 0;                                                ///< number of stages announced so far
   bool is_open_ = false;
 };
+
+/// The last operation takes what a replica keeps when it starts, or frees it when it ends.
+void take(WindowWriter& writer, PlaceId place, const StaticMemory& kept);
+void free(WindowWriter& writer, PlaceId place, const StaticMemory& kept);
 
 }  // namespace stagecraft
