@@ -21,9 +21,9 @@ namespace stagecraft {
 
 struct Plan;
 
-/// What is moved, and between which stages. For an all-reduce, an exchange, a swap or a migration both are the stage itself. For
-/// boundary tensors of a plan that has followed another, `to` is none; likewise for an all-reduce of tied parameters,
-/// whose `from` is the first of their stages.
+/// What is moved, and between which stages. For an all-reduce, an exchange, a swap or a migration both are the stage
+/// itself. For boundary tensors of a plan that has followed another, `to` is none; likewise for an all-reduce of tied
+/// parameters, whose `from` is the first of their stages.
 struct TrafficCause {
   OpKind kind = OpKind::Activation;
   StageId from;

@@ -30,17 +30,24 @@ Seconds seconds_or(const Action& action, Seconds nominal) {
   return action.duration >= Seconds(0) ? action.duration : nominal;
 }
 
-}  // namespace
-
-/// Leaves to `op` what it computes, and returns the rest: the exchange of the group that follows it. An action may give
-/// the whole a time that is too short for the exchange, which then takes what there is, and shares no link.
-Compute::ExchangePart Compute::split_off(Op& op, Seconds exchange, const std::vector<Exchange>* exchanges) {
-  constexpr double kAlmost = 1.0 - 1e-9;  // half a backward may miss the exchange's time by rounding
-  const bool is_cut = op.seconds < exchange * kAlmost;
-  exchange = std::min(exchange, op.seconds);
-  op.seconds -= exchange;
-  return {exchange, is_cut ? nullptr : exchanges};
+/// What a group that shares links exchanges in these steps of a backward; null for others. `set`: of the program.
+const std::vector<StepExchanges>* exchanges_of(const WorkerShape& worker, const StageProgram& program, std::size_t set,
+                                               const std::vector<BackwardStep>& steps) {
+  if (!worker.shares_links) return nullptr;
+  return &steps == &program.backward ? &program.exchanges->steps : &worker.work.exchanges_in_buckets[set];
 }
+
+/// What a group exchanges in the forward of one program and the backward of another one.
+std::vector<Exchange> exchanges_of_pair(const StageProgram& forth, const StageProgram& back) {
+  std::vector<Exchange> all = forth.exchanges->forward;
+  for (const StepExchanges& step : back.exchanges->steps) {
+    for (const Exchange& exchange : step.recompute) add_exchange(all, exchange);
+    for (const Exchange& exchange : step.backward) add_exchange(all, exchange);
+  }
+  return all;
+}
+
+}  // namespace
 
 Compute::Compute(const LoweringParts& parts)
     : state_(parts.state), parts_(parts), group_exchanges_(parts.state), awaited_(parts.state.replicas().size()) {}
@@ -187,23 +194,15 @@ const std::vector<BackwardStep>& Compute::steps_of(const Task& task, bool ends_w
   return in_buckets[task.worker.work.programs.set_of(state_.replicas().local(task.replica, task.action.microbatch))];
 }
 
-/// What a group that shares links exchanges in these steps of a backward; null for others.
-const std::vector<StepExchanges>* Compute::exchanges_of(const Task& task,
-                                                        const std::vector<BackwardStep>& steps) const {
-  if (!task.worker.shares_links) return nullptr;
-  if (&steps == &task.program.backward) return &task.program.exchanges->steps;
-  const ReplicaWork& work = task.worker.work;
-  return &work.exchanges_in_buckets[work.programs.set_of(
-      state_.replicas().local(task.replica, task.action.microbatch))];
-}
-
 /// Appends a backward step by step, from the last layer to the first, each step after its recompute if the plan has
-/// one. Returns the last operation; the caller may still add memory changes to it. Appends to `completes` what completes
-/// each bucket of gradients.
+/// one. Returns the last operation; the caller may still add memory changes to it. Appends to `completes` what
+/// completes each bucket of gradients.
 OpId Compute::append_steps(const Task& task, std::vector<OpId>& completes) {
   const bool whole = task.action.kind == ActionKind::Backward;
   const std::vector<BackwardStep>& steps = steps_of(task, whole);
-  const std::vector<StepExchanges>* exchanges = exchanges_of(task, steps);
+  const std::size_t set =
+      task.worker.work.programs.set_of(state_.replicas().local(task.replica, task.action.microbatch));
+  const std::vector<StepExchanges>* exchanges = exchanges_of(task.worker, task.program, set, steps);
   const PlaceId place = task.worker.place;
   OpId before = OpId::none();
   const auto append_one = [&](Op op, const BackwardStep& step, bool is_recompute) {
@@ -315,15 +314,6 @@ bool Compute::lower_backward_weight(const Task& task) {
   return true;
 }
 
-std::vector<Exchange> Compute::exchanges_of_pair(const Task& forth, const Task& back) {
-  std::vector<Exchange> all = forth.program.exchanges->forward;
-  for (const StepExchanges& step : back.program.exchanges->steps) {
-    for (const Exchange& exchange : step.recompute) add_exchange(all, exchange);
-    for (const Exchange& exchange : step.backward) add_exchange(all, exchange);
-  }
-  return all;
-}
-
 /// Appends a forward and a backward as one operation. It needs the inputs of both, and both results leave at its end.
 bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back_position) {
   const bool first_is_forward = first.action.kind == ActionKind::Forward;
@@ -343,7 +333,7 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   Seconds sum = forth.program.exchange;
   for (const BackwardStep& step : back.program.backward) sum += step.exchange + step.recompute_exchange;
   std::vector<Exchange> all;
-  if (forth.worker.shares_links) all = exchanges_of_pair(forth, back);
+  if (forth.worker.shares_links) all = exchanges_of_pair(forth.program, back.program);
   const ExchangePart exchanges = split_off(op, sum, forth.worker.shares_links ? &all : nullptr);
   op.closes = true;
   const OpId id = append(first, op);

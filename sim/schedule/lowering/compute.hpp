@@ -57,12 +57,6 @@ class Compute {
     const StageProgram& program = worker.work.programs.of(state_.replicas().local(replica, action.microbatch));
     return {action, replica, state_.index(replica, action.microbatch), state_.boards[replica], worker, program};
   }
-  /// What the members of a group exchange after an operation.
-  struct ExchangePart {
-    Seconds seconds;
-    const std::vector<Exchange>* exchanges = nullptr;  ///< those that share links, if they do
-  };
-  static ExchangePart split_off(Op& op, Seconds exchange, const std::vector<Exchange>* exchanges);
   [[nodiscard]] bool has_forward_inputs(const Task& task) const;
   [[nodiscard]] bool has_backward_inputs(const Task& task) const;
   [[nodiscard]] bool take_awaited(const Task& task, OpId& after);
@@ -76,9 +70,6 @@ class Compute {
   OpId append_next(const Task& task, const Op& op, OpId before);
   OpId append_exchange(const Task& task, const ExchangePart& part, OpId before);
   [[nodiscard]] const std::vector<BackwardStep>& steps_of(const Task& task, bool ends_weights) const;
-  [[nodiscard]] const std::vector<StepExchanges>* exchanges_of(const Task& task,
-                                                               const std::vector<BackwardStep>& steps) const;
-  [[nodiscard]] static std::vector<Exchange> exchanges_of_pair(const Task& forth, const Task& back);
   OpId append_steps(const Task& task, std::vector<OpId>& completes);
   void depend_on_backward_inputs(const Task& task);
   void depend_on_copy_back(const Task& task, const BackwardStep& step);

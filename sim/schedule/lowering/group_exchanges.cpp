@@ -2,9 +2,18 @@
 
 #include "sim/schedule/joined_exchanges.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace stagecraft {
+
+ExchangePart split_off(Op& op, Seconds exchange, const std::vector<Exchange>* exchanges) {
+  constexpr double kAlmost = 1.0 - 1e-9;  // half a backward may miss the exchange's time by rounding
+  const bool is_cut = op.seconds < exchange * kAlmost;
+  exchange = std::min(exchange, op.seconds);
+  op.seconds -= exchange;
+  return {exchange, is_cut ? nullptr : exchanges};
+}
 
 const std::vector<GroupExchanges::Phase>& GroupExchanges::phases_of(ReplicaId replica,
                                                                     const std::vector<Exchange>& exchanges) {

@@ -9,6 +9,16 @@
 
 namespace stagecraft {
 
+/// What the members of a group exchange after an operation.
+struct ExchangePart {
+  Seconds seconds;
+  const std::vector<Exchange>* exchanges = nullptr;  ///< those that share links, if they do
+};
+
+/// Leaves to `op` what it computes, and returns the rest: the exchange of the group that follows it. An action may give
+/// the whole a time that is too short for the exchange, which then takes what there is, and shares no link.
+[[nodiscard]] ExchangePart split_off(Op& op, Seconds exchange, const std::vector<Exchange>* exchanges);
+
 /// Lowers exchanges of groups as flows, where these share links with something else. What a group exchanges after a
 /// pass is one collective (`joined_exchanges`), whose phases follow each other as those of an all-reduce.
 class GroupExchanges {

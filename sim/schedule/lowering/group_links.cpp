@@ -80,7 +80,7 @@ class GroupLinks {
   }
 
   void add_boundaries() {
-    const std::int64_t round = std::min(replicas_.round(), shape_.plan().microbatches);
+    const std::int64_t round = std::min(round_of(replicas_), shape_.plan().microbatches);
     for (std::int64_t at = 0; at < round; ++at) {
       const auto microbatch = static_cast<std::uint32_t>(at);
       for (const StageId stage : indices<StageId>(shape_.plan().stages.size())) {

@@ -120,7 +120,7 @@ TEST_CASE("spp-pe: stages that share devices, whole or in part, run to the end")
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
     const RandomCase random = shared_case(seed);
-    if (Replicas(random.plan).share_devices()) ++shared;
+    if (share_devices(Replicas(random.plan))) ++shared;
     REQUIRE(refusal_of(random.plan).empty());
     const PipelineTimes times =
         pipeline_times(random.graph, random.platform, {random.graph, random.platform, random.plan});
