@@ -60,8 +60,7 @@ std::vector<StageId> lacking_stages(const Platform& platform, const Plan& plan, 
   std::vector<StageId> stages;
   for (StageId id : indices<StageId>(plan.stages.size())) {
     const bool lacks = std::ranges::any_of(report.overflows, [&](const MemoryOverflow& overflow) {
-      return platform.is_device(overflow.place) &&
-             runs_on(plan.stages[id.value()], platform.device(overflow.place));
+      return platform.is_device(overflow.place) && runs_on(plan.stages[id.value()], platform.device(overflow.place));
     });
     if (lacks) stages.push_back(id);
   }

@@ -9,8 +9,8 @@
 
 namespace stagecraft {
 
-/// The lanes of a plan's devices, and what the next computation on each of them has to wait for. A computation of a group
-/// occupies the lanes of all its members; the first stands for them.
+/// The lanes of a plan's devices, and what the next computation on each of them has to wait for. A computation of a
+/// group occupies the lanes of all its members; the first stands for them.
 class DeviceLanes {
  public:
   DeviceLanes(WindowWriter& writer, const Replicas& replicas);

@@ -25,9 +25,9 @@ class HostCopies {
 
   /// Gives the replica's device its engines. **Requires** a device with a host.
   void open(ReplicaId replica);
-  /// Appends a copy that waits for the operations `after`; of a group one for each member, and returns an operation that
-  /// ends with the last. The copy occupies memory at its destination from its start, and frees the memory at its source
-  /// at its end. **Requires** that the device has its engines.
+  /// Appends a copy that waits for the operations `after`; of a group one for each member, and returns an operation
+  /// that ends with the last. The copy occupies memory at its destination from its start, and frees the memory at its
+  /// source at its end. **Requires** that the device has its engines.
   OpId append(ReplicaId replica, const HostCopy& copy, const std::vector<OpId>& after);
 
  private:
