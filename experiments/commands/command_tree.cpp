@@ -120,6 +120,7 @@ const std::vector<Values>& known_values() {
       {"", "--training", [] { return keys_of(training_option_keys()); }},
       {"", "--memory", memory_policies},
       {"", "--tensor", [] { return Words{"1", "2", "4", "8"}; }},
+      {"", "--zero", [] { return Words{"0", "1", "2", "3"}; }},
       {"", "--sequence-parallel", [] { return Words{"true", "false"}; }},
       {"", "--engine", [] { return Words{"replay", "evaluate"}; }},
       {"", "--network", [] { return Words{"platform", "analytic"}; }},

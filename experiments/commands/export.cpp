@@ -96,10 +96,7 @@ void refuse_for_chakra(const ExportOptions& options) {
 /// The sizes of what the plan's rings reduce.
 RingBytes ring_bytes_of(const SimulatedRun& run) {
   RingBytes rings;
-  for (const RingBuckets::Ring& ring : run.program.kept->work->rings().rings) {
-    std::vector<Bytes>& sizes = rings.emplace_back();
-    for (const GradientBucket& bucket : ring.buckets) sizes.push_back(bucket.bytes);
-  }
+  for (const RingBuckets::Ring& ring : run.program.kept->work->rings().rings) rings.push_back(sizes_of(ring.buckets));
   return rings;
 }
 
@@ -128,6 +125,10 @@ Answer export_chakra(const ExportOptions& options, const Settings& settings) {
   refuse_overwriting(groups, OutputKind::ChakraGroups, inputs);
   refuse_overwriting(trace_file(prefix, DeviceId(0)), OutputKind::ChakraTrace, inputs);  // before any work
   const SimulatedRun run = recorded(options, read, settings);
+  if (run.program.kept->plan.training.zero > 0) {
+    throw InputError("a plan whose replicas divide the optimizer's state cannot be exported to chakra",
+                     {options.plan, 0, 0, "training.zero"}, "--to perfetto shows its run");
+  }
   const Platform& platform = run.inputs.platform;
   std::vector<std::string> files;
   for (const DeviceId device : indices(platform.devices)) {

@@ -127,6 +127,9 @@ void add_planning_options(CLI::App& command, PlanningOptions& options, Microbatc
                  (options.offers_auto ? ", or auto: each planner's fastest number" : "") + "; default: 1");
   add_option(command, "--sequence-parallel", options.sequence_parallel,
              "whether they divide by tokens what they do not divide by weights: true (default) or false");
+  add_option(command, "--zero", options.zero,
+             "what the replicas of a stage divide instead of each keeping a copy: 1 the optimizer's state, 2 gradients "
+             "too, 3 weights too; default: 0, nothing. The same as the key zero of --training");
   add_option(command, "--memory", options.memory,
              "what a plan that does not fit may do: keep: nothing; recompute: make stashes again; swap: bring them to "
              "the host; cheapest: whatever takes the least time. A plan that memory does not limit does nothing");
@@ -138,7 +141,7 @@ void add_planning_options(CLI::App& command, PlanningOptions& options, Microbatc
       "planner's own); and stash: autograd, what the model file says that layers "
       "keep and need (default), or input, the bytes of their inputs only; and recipe, the optimizer's, which gives "
       "the copies: fp32, sgd-momentum, mixed, mixed-16, mixed-16-accumulate-32 or pure-16 (default: mixed for "
-      "a model with parameters of 2 bytes)");
+      "a model with parameters of 2 bytes); and zero, as --zero");
   add_option(command, "--planner-time-limit", options.planner_time_limit,
              "time limit for an external planner (exec:PATH), such as '90 s'; default: 10 min");
 }
@@ -173,6 +176,10 @@ PlanningChoices read_planning_choices(const PlanningOptions& options) {
   }
   choices.memory = read_memory_option("--memory", options.memory);
   choices.training = read_training_option(options.training);
+  if (const auto zero = read_count_option("--zero", options.zero, 0, kMostDivided)) {
+    if (choices.training.zero > 0) throw InputError("give --zero or the key zero of --training, not both");
+    choices.training.zero = *zero;
+  }
   return choices;
 }
 

@@ -76,6 +76,7 @@ struct PlanningOptions {
   bool offers_auto = false;  ///< whether the verb takes `auto` for it and for `tensor`
   std::optional<std::string> tensor;
   std::optional<std::string> sequence_parallel;
+  std::optional<std::string> zero;
   std::string memory = "cheapest";
   std::optional<std::string> training;
   std::optional<std::string> planner_time_limit;

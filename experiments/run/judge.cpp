@@ -199,7 +199,7 @@ std::vector<Finding> memory_findings(const Report& report, const Platform& platf
 void CapCount::add(const Span& span, const Op& op) {
   if (span.aborted || !is_compute(op.kind) || op.stage.is_none() || !plan_.stages[op.stage.value()].in_flight) return;
   Count& count = counts_[{op.stage, op.from}];
-  if (op.kind == OpKind::Forward || op.kind == OpKind::ForwardBackward) {
+  if (begins_forward(op)) {
     count.peak = std::max(count.peak, ++count.now);
   }
   if (op.closes) --count.now;

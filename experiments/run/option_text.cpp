@@ -118,9 +118,10 @@ std::vector<std::string> read_list_option(const std::string& option, const std::
 }
 
 const std::vector<std::string>& training_option_keys() {
-  static const std::vector<std::string> kKeys = {
-      "gradient_copies", "optimizer_copies", "boundary_buffers", "input_gradient_release", "gradient_bucket", "stash",
-      "recipe"};
+  static const std::vector<std::string> kKeys = {"gradient_copies",  "optimizer_copies",
+                                                 "boundary_buffers", "input_gradient_release",
+                                                 "gradient_bucket",  "stash",
+                                                 "recipe",           "zero"};
   return kKeys;
 }
 
@@ -146,6 +147,7 @@ TrainingChoice read_training_option(const std::optional<std::string>& text) {
     if (key == keys[4]) training.gradient_bucket = read_size(option, key, value);
     if (key == keys[5]) training.stash = read_stash(value);
     if (key == keys[6]) training.recipe = read_recipe(value);
+    if (key == keys[7]) training.zero = read_count_option("--training zero", value, 0, kMostDivided);
   }
   training.gives_gradient_copies = given.contains(keys[0]);
   training.gives_optimizer_copies = given.contains(keys[1]);

@@ -71,14 +71,15 @@ std::vector<NextModel> next_models(const LayerGraph& first, const Plan& plan, co
   return models;
 }
 
-/// What a run of groups of devices cannot do yet.
-void require_run_of_groups(const LayerGraph& graph, const SimulationChoices& choices) {
-  if (graph.degrees.devices() == 1) return;
+/// What a run of groups of devices, or of replicas that divide the optimizer's state, cannot do yet.
+void require_static_run(const LayerGraph& graph, const Training& training, const SimulationChoices& choices) {
+  if (graph.degrees.devices() == 1 && training.zero == 0) return;
+  const std::string with = graph.degrees.devices() > 1 ? "groups of devices" : "an optimizer's state that is divided";
   if (choices.replan)
-    throw InputError("a plan with groups of devices cannot be re-planned during its run", {"", 0, 0, "--replan"});
+    throw InputError("a plan with " + with + " cannot be re-planned during its run", {"", 0, 0, "--replan"});
   const auto changes = [](const Event& event) { return changes_work(event); };
   if (std::ranges::none_of(choices.listed_events, changes)) return;
-  throw InputError("events that change the model or the size of a microbatch need a plan without groups of devices");
+  throw InputError("events that change the model or the size of a microbatch need a plan without " + with);
 }
 
 /// Runs a plan with either engine, an asynchronous one at the length that the user has chosen or until its period has
@@ -93,8 +94,8 @@ class PlanRunner {
         simulation_(simulation),
         choices_(simulation.choices),
         extends_(!program_.synchronous && !choices_.run_length && choices_.events.empty() && !choices_.replan) {
-    require_run_of_groups(graph, choices_);
     Plan plan = program.kept->plan;
+    require_static_run(graph, plan.training, choices_);
     if (extends_) {
       length_ = first_length(program);
     } else {

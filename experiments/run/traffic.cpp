@@ -51,7 +51,7 @@ TrafficCause TrafficFold::cause_of(const Pair& pair) const {
     const ReplicaId receiver = replicas_.on(platform_.device(pair.target))[pair.chunk];
     return {pair.kind, pair.stage, replicas_[receiver].stage};
   }
-  const bool is_tied = pair.kind == OpKind::AllReduce && pair.chunk >= replicas_.rings().size();
+  const bool is_tied = is_ring_flow(pair.kind) && pair.chunk >= replicas_.rings().size();
   return {pair.kind, pair.stage, is_tied ? StageId::none() : pair.stage};
 }
 

@@ -166,6 +166,9 @@ const std::vector<CellKey>& training_keys() {
           },
           word_key, std::vector<std::string>{"autograd", "input"}),
       key(
+          "training.zero", [](const Detail& value, CellSpec& spec) { spec.planning.training.zero = whole(value); },
+          count_key, 0, kMostDivided),
+      key(
           "training.recipe",
           [](const Detail& value, CellSpec& spec) { spec.planning.training.recipe = optimizer_recipe_of(word(value)); },
           word_key, optimizer_recipe_names()),

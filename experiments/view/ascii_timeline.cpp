@@ -53,8 +53,7 @@ struct Drawing {
 /// stage (`a`, `b`, ...) if there is still a column for it.
 std::string label_of(const Picture& picture, const TimelineEntry& entry, std::size_t room) {
   std::string letter(1, sign_of(entry.kind)->letter);
-  const bool has_number =
-      entry.kind != OpKind::Update && entry.kind != OpKind::AllReduce && entry.kind != OpKind::Migration;
+  const bool has_number = entry.kind != OpKind::Update && !is_ring_flow(entry.kind) && entry.kind != OpKind::Migration;
   if (!has_number || room < 2) return letter;
   std::string number = std::to_string(entry.microbatch);
   if (number.size() + 1 > room) return letter + number.substr(number.size() + 1 - room);

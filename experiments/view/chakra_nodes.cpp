@@ -26,7 +26,7 @@ struct ReducedBucket {
 };
 
 bool is_of_collective(OpKind kind) {
-  return kind == OpKind::CollectiveBegin || kind == OpKind::AllReduce || kind == OpKind::CollectiveEnd;
+  return kind == OpKind::CollectiveBegin || is_ring_flow(kind) || kind == OpKind::CollectiveEnd;
 }
 
 /// Builds the graphs: first the nodes, in the order of starts, then what they wait for.
@@ -72,7 +72,7 @@ class ChakraBuilder {
       is_open = entry.kind != OpKind::CollectiveEnd;
       bucket_of_[i] = static_cast<std::uint32_t>(buckets_.size() - 1);
       buckets_.back().last = i;
-      if (entry.kind == OpKind::AllReduce) {
+      if (is_ring_flow(entry.kind)) {
         buckets_.back().members.insert({platform_.device(entry.from), platform_.device(entry.to)});
       }
     }

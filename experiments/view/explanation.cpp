@@ -181,7 +181,10 @@ std::string cause_text(const TrafficCause& cause) {
     case OpKind::Activation: return "activations " + direction;
     case OpKind::Gradient: return "gradients " + direction;
     case OpKind::AllReduce:
-      return (cause.to.is_none() ? "all-reduce of what is tied to stage " : "all-reduce of stage ") + from;
+    case OpKind::ReduceScatter:
+    case OpKind::AllGather:
+      return to_string(cause.kind) + std::string(cause.to.is_none() ? " of what is tied to stage " : " of stage ") +
+             from;
     case OpKind::ExchangeFlow: return "exchange of stage " + from;
     case OpKind::SwapOut: return "swap-out of stage " + from;
     case OpKind::Migration: return "migration to stage " + from;

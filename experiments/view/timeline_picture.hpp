@@ -35,6 +35,8 @@ constexpr auto kSigns = std::to_array<Sign>({
     {OpKind::Activation, 'A', "activation"},
     {OpKind::Gradient, 'G', "gradient"},
     {OpKind::AllReduce, 'R', "all-reduce"},
+    {OpKind::ReduceScatter, 'S', "reduce-scatter"},
+    {OpKind::AllGather, 'T', "all-gather"},
     {OpKind::ExchangeFlow, 'e', "flow of an exchange"},
     {OpKind::SwapOut, 'O', "swap out"},
     {OpKind::SwapIn, 'N', "swap in"},

@@ -81,7 +81,7 @@ MemoryTest ledger_memory_test(const PlanRequest& request, const DownSets& states
       if (k > 0 && !precedes(states, k - 1, end)) continue;
       stage.become(k - 1, end);
       const StageProgram work = stage.work();
-      const StaticMemory held = static_memory(request.training, work.parameters, 0, stage.exchanged(), {});
+      const StaticMemory held = static_memory(request.training, {work.parameters, 0}, stage.exchanged(), {});
       test.fixed[at] = static_cast<double>(peak_memory(held, work, 0).value());
       if (has_tied) test.parameters[at] = static_cast<double>(work.parameters.value());
       if (has_stash) test.stash[at] = static_cast<double>(work.stash().value());

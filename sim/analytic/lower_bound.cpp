@@ -47,7 +47,8 @@ Sampling sampling_of(const ScheduleProgram& program, bool takes_all) {
   if (program.synchronous) {
     const auto is_late = [](const Stage& stage) { return stage.swap_backlog.has_value(); };
     const bool wait = program.orders_are_given || std::ranges::any_of(plan.stages, is_late);  // for each other
-    return {Representatives::of_iteration(plan, replicas), takes_all || wait};
+    const bool is_chained = plan.training.zero >= 2;  // exchanges of one microbatch wait for those of the one before
+    return {Representatives::of_iteration(plan, replicas), takes_all || wait || is_chained};
   }
   const std::int64_t round = whole_round(plan, replicas);
   return {Representatives::of_run(plan, replicas, discarded_at_an_end(program), round), false, round,

@@ -65,7 +65,7 @@ class Flight {
       chains = chains.empty() ? more : merged(chains, more);
     }
     for (Chain& chain : chains) chain.time += sampled.time;
-    if (sampled.op.kind == OpKind::Forward) {
+    if (sampled.op.kind == OpKind::Forward && !sampled.op.continues) {
       const ReplicaId own = run_.replica_at(sampled.op.from, sampled.op);
       chains.insert(std::ranges::lower_bound(chains, own, {}, &Chain::replica), {own, sampled.time});
     }

@@ -53,7 +53,7 @@ void SampledRun::add(const OpGraph& window) {
 bool SampledRun::has(const Op& op) const {
   if (is_of_microbatch(op.kind)) return sampling_.takes_all || sampling_.representatives.has(op.microbatch);
   if (sampling_.round == 0) return true;
-  if (op.kind == OpKind::AllReduce) return op.microbatch < sampling_.round;
+  if (is_ring_flow(op.kind)) return op.microbatch < sampling_.round;
   if (op.kind != OpKind::Update) return false;
   const std::int64_t apart = replicas_[replica_at(op.from, op)].turns * sampling_.rounds_per_update;
   return op.microbatch < sampling_.round / apart;

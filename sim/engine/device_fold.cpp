@@ -65,7 +65,7 @@ void DeviceFold::add_computation(const Span& span, const Op& op, MeasuredSums& s
     STAGECRAFT_CHECK(op.stage.value() < stage_account_.size(), "a window has announced the stage");
     sums.add({stage_account_[op.stage.value()], span.start, span.end, seconds});
   }
-  if (op.kind == OpKind::Forward || op.kind == OpKind::ForwardBackward) {
+  if (begins_forward(op)) {
     device.in_flight_peak = std::max(device.in_flight_peak, device.in_flight + 1);
     if (!span.aborted) ++device.in_flight;
   }

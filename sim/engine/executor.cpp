@@ -114,7 +114,7 @@ void Executor::start(std::uint64_t op) {
   what.start = clock_.now();
   log_.start(op);
   run(op, what);
-  if (what.op.kind != OpKind::Forward && what.op.kind != OpKind::ForwardBackward) return;
+  if (!begins_forward(what.op)) return;
   observations_.inject(what.op.microbatch);
   disruptions_.strike_at(what.op.microbatch);
 }

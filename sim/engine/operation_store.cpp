@@ -15,6 +15,8 @@ bool belongs_to_microbatch(OpKind kind) {
     case OpKind::BackwardWeight:
     case OpKind::ForwardBackward:
     case OpKind::AllReduce:
+    case OpKind::ReduceScatter:
+    case OpKind::AllGather:
     case OpKind::CollectiveEnd:
     case OpKind::Save:
     case OpKind::Barrier: return true;

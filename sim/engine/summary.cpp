@@ -112,7 +112,7 @@ void Summary::bound_end(const Span& span, const Op& op) {
 }
 
 void Summary::add_transfer(const Span& span, const Op& op) {
-  if (op.kind == OpKind::AllReduce) devices_.add_exchange(span, op);
+  if (is_ring_flow(op.kind)) devices_.add_exchange(span, op);
   if (span.aborted) return;
   if (op.kind == OpKind::Migration) {
     so_far_.course.migrations.push_back(

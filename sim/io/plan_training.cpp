@@ -38,7 +38,7 @@ StashConvention read_stash(const YamlNode& training) {
 
 Training read_training(const YamlNode& node, const LayerGraph& graph) {
   node.allow_keys({"gradient_copies", "optimizer_copies", "boundary_buffers", "input_gradient_release",
-                   "gradient_bucket", "stash", "recipe"});
+                   "gradient_bucket", "stash", "recipe", "zero"});
   TrainingChoice training;
   const auto set = [&](std::string_view key, std::int64_t& into) {
     const auto found = node.find(key);
@@ -54,6 +54,7 @@ Training read_training(const YamlNode& node, const LayerGraph& graph) {
   }
   if (const auto bucket = node.find("gradient_bucket")) training.gradient_bucket = read_bytes(*bucket);
   training.stash = read_stash(node);
+  if (const auto zero = node.find("zero")) training.zero = read_count(*zero, 0, kMostDivided);
   const auto recipe = node.find("recipe");
   if (recipe) training.recipe = read_recipe_name(*recipe);
   return settled(training, recipe, graph);

@@ -120,6 +120,7 @@ Detail::Record training_record(const Training& training) {
   if (training.gradient_bucket) record.emplace_back("gradient_bucket", format_bytes(*training.gradient_bucket));
   if (training.stash == StashConvention::Input) record.emplace_back("stash", "input");
   if (training.recipe) record.emplace_back("recipe", to_string(*training.recipe));
+  if (training.zero > 0) record.emplace_back("zero", training.zero);
   return record;
 }
 

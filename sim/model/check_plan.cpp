@@ -75,6 +75,9 @@ class Judge {
     if (training.gradient_copies < 0 || training.optimizer_copies < 0 || training.boundary_buffers < 0) {
       add(Rule::Numbers, StageId::none(), "a number of copies or buffers in training is negative");
     }
+    if (training.zero < 0 || training.zero > kMostDivided) {
+      add(Rule::Numbers, StageId::none(), "training.zero is not between 0 and 3");
+    }
     const double release = training.input_gradient_release;
     if (std::isnan(release) || release < 0.0 || release > 1.0) {
       add(Rule::Numbers, StageId::none(), "training.input_gradient_release is not between 0 and 1");

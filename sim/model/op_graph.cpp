@@ -18,6 +18,8 @@ const char* to_string(OpKind kind) {
     case OpKind::Activation: return "activation";
     case OpKind::Gradient: return "gradient";
     case OpKind::AllReduce: return "all-reduce";
+    case OpKind::ReduceScatter: return "reduce-scatter";
+    case OpKind::AllGather: return "all-gather";
     case OpKind::ExchangeFlow: return "exchange-flow";
     case OpKind::SwapOut: return "swap-out";
     case OpKind::SwapIn: return "swap-in";

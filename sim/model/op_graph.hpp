@@ -31,6 +31,8 @@ enum class OpKind : std::uint8_t {
   Activation,
   Gradient,
   AllReduce,
+  ReduceScatter,
+  AllGather,
   ExchangeFlow,  ///< of an exchange that shares its links
   SwapOut,
   SwapIn,
@@ -50,6 +52,10 @@ enum class OpKind : std::uint8_t {
 [[nodiscard]] constexpr bool is_compute(OpKind kind) { return kind <= OpKind::Post; }
 [[nodiscard]] constexpr bool is_transfer(OpKind kind) {
   return kind >= OpKind::Activation && kind <= OpKind::Migration;
+}
+/// Whether it is a flow of a collective of replicas, for gradients or for weights.
+[[nodiscard]] constexpr bool is_ring_flow(OpKind kind) {
+  return kind >= OpKind::AllReduce && kind <= OpKind::AllGather;
 }
 [[nodiscard]] const char* to_string(OpKind kind);
 
@@ -96,8 +102,9 @@ struct Op {
   OpKind kind = OpKind::Delay;
   /// A transfer is suspended while one of a smaller class uses a link of its route: swap gives way to boundary traffic.
   std::uint8_t transfer_class = 0;
-  bool literal = false;  ///< a transfer or an exchange that takes `seconds` and crosses no link
-  bool closes = false;   ///< its end is the end of the microbatch's backward at the stage: it is in flight no longer
+  bool literal : 1 = false;    ///< a transfer or an exchange that takes `seconds` and crosses no link
+  bool continues : 1 = false;  ///< a forward that an earlier operation has begun, until weights for it were missing
+  bool closes = false;  ///< its end is the end of the microbatch's backward at the stage: it is in flight no longer
   std::uint8_t extra_lanes = 0;  ///< lanes beyond `lane`, in `OpGraph::extra_lanes`
   Leg leg = Leg::Whole;          ///< of a transfer; a further leg depends on nothing but the one before
   /// For a computation, which of its device's stages it belongs to, in the plan's order. For an activation or a
@@ -120,6 +127,11 @@ struct Op {
   Seconds not_before;  ///< the operation is not ready earlier
   friend bool operator==(const Op&, const Op&) = default;
 };
+
+/// Whether it is the first operation of a microbatch at its stage.
+[[nodiscard]] constexpr bool begins_forward(const Op& op) {
+  return (op.kind == OpKind::Forward && !op.continues) || op.kind == OpKind::ForwardBackward;
+}
 
 /// Whether the operation moves bytes over the platform's links.
 [[nodiscard]] constexpr bool crosses_links(const Op& op) {

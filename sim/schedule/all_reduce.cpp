@@ -193,6 +193,11 @@ std::optional<AllReduce> hierarchical(const Platform& platform, const std::vecto
   return AllReduce{{inside, std::move(across), inside}};
 }
 
+void halve(AllReducePhase& phase) {
+  phase.steps /= 2;
+  for (AllReduceFlow& flow : phase.flows) flow.part /= 2;
+}
+
 /// What the flows of a phase bring to a link.
 struct LinkLoad {
   Seconds first = kNever;  ///< the least latency of a flow, before which no byte comes
@@ -258,6 +263,23 @@ AllReduce all_reduce(const Platform& platform, const MemberRings& rings, Bytes b
     }
   }
   return all;
+}
+
+double part_of_all_reduce(Exchange::Kind kind) { return kind == Exchange::Kind::AllReduce ? 1.0 : 0.5; }
+
+// A ring passes all parts on twice. Between phases inside nodes, which reduce and gather, a ring across nodes does.
+AllReduce part_of(AllReduce whole, Exchange::Kind kind) {
+  if (kind == Exchange::Kind::AllReduce) return whole;
+  std::vector<AllReducePhase>& phases = whole.phases;
+  halve(phases[phases.size() / 2]);
+  if (phases.size() == 1) return whole;
+  STAGECRAFT_CHECK(phases.size() == 3, "an all-reduce is a ring, or hierarchical");
+  if (kind == Exchange::Kind::ReduceScatter) {
+    phases.pop_back();
+  } else {
+    phases.erase(phases.begin());
+  }
+  return whole;
 }
 
 Bytes flow_bytes(const Platform& platform, const AllReduceFlow& flow, Bytes begin, Bytes end) {
@@ -333,23 +355,21 @@ Seconds all_reduce_time(const Platform& platform, const Members& members, Bytes 
   return sum;
 }
 
-Seconds lowered_all_reduce_time(const Platform& platform, const Members& members, Bytes begin, Bytes end) {
-  if (const auto tabulated = tabulated_all_reduce(platform, members.size(), end - begin)) return *tabulated;
-  return lowered_time(platform, all_reduce(platform, members, end - begin), begin, end);
+Seconds lowered_time(const Platform& platform, const MemberRings& rings, Exchange::Kind kind, Bytes begin, Bytes end) {
+  if (const auto tabulated = tabulated_all_reduce(platform, rings.front().size(), end - begin)) {
+    return *tabulated * part_of_all_reduce(kind);
+  }
+  return lowered_time(platform, part_of(all_reduce(platform, rings, end - begin), kind), begin, end);
 }
 
-Seconds lowered_all_reduce_time(const Platform& platform, const MemberRings& rings, Bytes begin, Bytes end) {
-  if (const auto tabulated = tabulated_all_reduce(platform, rings.front().size(), end - begin)) return *tabulated;
-  return lowered_time(platform, all_reduce(platform, rings, end - begin), begin, end);
-}
-
-Seconds analytic_all_reduce(const Platform& platform, const Members& members, Bytes bytes, Bytes flow,
-                            BytesPerSecond slowest_pair) {
-  if (const auto tabulated = tabulated_all_reduce(platform, members.size(), bytes)) return *tabulated;
+Seconds analytic_time(const Platform& platform, const Members& members, Exchange::Kind kind, Bytes bytes, Bytes flow,
+                      BytesPerSecond slowest_pair) {
+  const double part = part_of_all_reduce(kind);
+  if (const auto tabulated = tabulated_all_reduce(platform, members.size(), bytes)) return *tabulated * part;
   const std::int64_t rings = rings_over(platform, members_by_node(platform, members));
   BytesPerSecond bandwidth = static_cast<double>(rings) * slowest_pair;
   if (const auto inside = node_rings(platform, members)) bandwidth = inside->bandwidth;
-  return flow / (platform.spec.collectives.efficiency * bandwidth);
+  return flow / (platform.spec.collectives.efficiency * bandwidth) * part;
 }
 
 }  // namespace stagecraft

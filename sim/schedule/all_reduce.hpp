@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/model/exchange.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/replicas.hpp"
 
@@ -58,6 +59,11 @@ using MemberRings = std::vector<std::vector<DeviceId>>;
 /// **Requires** at least one ring, and as `all_reduce` of each.
 [[nodiscard]] AllReduce all_reduce(const Platform& platform, const MemberRings& rings, Bytes bytes);
 
+/// The part of an all-reduce's time, where a formula gives it: 1, or 1/2 for a half of one.
+[[nodiscard]] double part_of_all_reduce(Exchange::Kind kind);
+/// The all-reduce, or the half of it that leaves each member its part of the sum, or that begins with the parts.
+[[nodiscard]] AllReduce part_of(AllReduce whole, Exchange::Kind kind);
+
 /// The bytes of a flow on its links: its part of [begin, end) of the gradients, rounded up over the whole, divided by
 /// the platform's efficiency.
 [[nodiscard]] Bytes flow_bytes(const Platform& platform, const AllReduceFlow& flow, Bytes begin, Bytes end);
@@ -84,17 +90,14 @@ using MemberRings = std::vector<std::vector<DeviceId>>;
 /// The time of the all-reduce if nothing else uses its links, without latencies.
 [[nodiscard]] Seconds all_reduce_time(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes);
 
-/// The time of the all-reduce of [begin, end) of the gradients as it is lowered on the platform's network, if nothing
-/// else uses its links. With latencies.
-[[nodiscard]] Seconds lowered_all_reduce_time(const Platform& platform, const std::vector<DeviceId>& members,
-                                              Bytes begin, Bytes end);
-/// The same of rings that run at the same time.
-[[nodiscard]] Seconds lowered_all_reduce_time(const Platform& platform, const MemberRings& rings, Bytes begin,
-                                              Bytes end);
+/// The time of an all-reduce of [begin, end) of the gradients in rings that run at the same time, or of the half of
+/// that kind, as it is lowered on the platform's network, if nothing else uses its links. With latencies.
+[[nodiscard]] Seconds lowered_time(const Platform& platform, const MemberRings& rings, Exchange::Kind kind, Bytes begin,
+                                   Bytes end);
 
-/// The time of an all-reduce on the analytic network: each of its rings has the bandwidth of the slowest pair of
-/// members, and those inside a node have that of their links. Between neighbours `flow` cross, of `bytes` of gradients.
-[[nodiscard]] Seconds analytic_all_reduce(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes,
-                                          Bytes flow, BytesPerSecond slowest_pair);
+/// The same on the analytic network: each of its rings has the bandwidth of the slowest pair of members, and those
+/// inside a node have that of their links. Between neighbours an all-reduce of all `bytes` has `flow` cross.
+[[nodiscard]] Seconds analytic_time(const Platform& platform, const std::vector<DeviceId>& members, Exchange::Kind kind,
+                                    Bytes bytes, Bytes flow, BytesPerSecond slowest_pair);
 
 }  // namespace stagecraft

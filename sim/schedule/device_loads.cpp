@@ -1,6 +1,7 @@
 #include "sim/schedule/device_loads.hpp"
 
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 
 #include <algorithm>
 
@@ -45,7 +46,9 @@ std::vector<std::pair<DeviceId, Seconds>> device_loads(const LayerGraph& graph, 
     const TurnPrograms& work = (*kept.work)[id].programs;
     const Bytes updated = work.parameters() - left_alone[id] -
                           held_elsewhere(graph, kept.plan, kept.replicas, program.weight_versions, id);
-    sums[device] += load_of(program, id, work, update_time(platform.kind(device), kept.plan.training, updated));
+    const std::int64_t dividing = dividing_replicas(kept, kept.replicas[id].stage);
+    const Seconds update = update_time(platform.kind(device), kept.plan.training, updated, dividing);
+    sums[device] += load_of(program, id, work, update);
   }
   std::vector<std::pair<DeviceId, Seconds>> loads;
   for (const DeviceId lead : kept.replicas.devices()) {

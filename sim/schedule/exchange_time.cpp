@@ -15,11 +15,6 @@ namespace {
 /// By which groups are compared: large enough for bandwidths to count, and small enough for latencies.
 constexpr Bytes kCompared{std::int64_t{64} << 20};
 
-void halve(AllReducePhase& phase) {
-  phase.steps /= 2;
-  for (AllReduceFlow& flow : phase.flows) flow.part /= 2;
-}
-
 /// Where a group lies, if others in the same place of nodes of the same kind are like it; none if it lies on several
 /// nodes, or if nothing is known of kinds of nodes.
 std::optional<std::pair<NodeKindId, std::uint32_t>> place_in_node(const Platform& platform, const Group& group) {
@@ -34,25 +29,15 @@ std::optional<std::pair<NodeKindId, std::uint32_t>> place_in_node(const Platform
 }  // namespace
 
 AllReduce exchange_phases(const Platform& platform, const Group& group, Exchange::Kind kind, Bytes bytes) {
-  AllReduce whole = all_reduce(platform, group.devices, bytes);
-  if (kind == Exchange::Kind::AllReduce) return whole;
-  // A ring passes all parts on twice. Between phases inside nodes, which reduce and gather, a ring across nodes does.
-  std::vector<AllReducePhase>& phases = whole.phases;
-  halve(phases[phases.size() / 2]);
-  if (phases.size() == 1) return whole;
-  STAGECRAFT_CHECK(phases.size() == 3, "an all-reduce is a ring, or hierarchical");
-  if (kind == Exchange::Kind::ReduceScatter) {
-    phases.pop_back();
-  } else {
-    phases.erase(phases.begin());
-  }
-  return whole;
+  return part_of(all_reduce(platform, group.devices, bytes), kind);
 }
 
 Seconds ExchangeClock::time(const Exchange& exchange) {
   if (exchange.hidden || group_.devices.size() < 2) return Seconds();
   const auto [known, is_new] = known_.try_emplace({exchange.kind, exchange.bytes});
-  if (is_new) known->second = time_once(exchange.kind, exchange.bytes);
+  if (is_new) {
+    known->second = lowered_time(*platform_, MemberRings{group_.devices}, exchange.kind, Bytes(0), exchange.bytes);
+  }
   return known->second * static_cast<double>(exchange.count);
 }
 
@@ -60,13 +45,6 @@ Seconds ExchangeClock::time(const std::vector<Exchange>& exchanges) {
   Seconds sum;
   for (const Exchange& exchange : exchanges) sum += time(exchange);
   return sum;
-}
-
-Seconds ExchangeClock::time_once(Exchange::Kind kind, Bytes bytes) const {
-  if (const auto tabulated = tabulated_all_reduce(*platform_, group_.devices.size(), bytes)) {
-    return kind == Exchange::Kind::AllReduce ? *tabulated : *tabulated / 2.0;
-  }
-  return lowered_time(*platform_, exchange_phases(*platform_, group_, kind, bytes), Bytes(0), bytes);
 }
 
 Seconds exchange_time(const Platform& platform, const Group& group, const Exchange& exchange) {

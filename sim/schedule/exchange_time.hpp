@@ -32,8 +32,6 @@ class ExchangeClock {
   [[nodiscard]] Seconds time(const std::vector<Exchange>& exchanges);
 
  private:
-  [[nodiscard]] Seconds time_once(Exchange::Kind kind, Bytes bytes) const;
-
   const Platform* platform_;
   Group group_;
   std::map<std::pair<Exchange::Kind, Bytes>, Seconds> known_;

@@ -21,12 +21,12 @@ std::vector<GradientBucket> gradient_buckets(const std::vector<Bytes>& exchanged
   return buckets;
 }
 
-std::vector<Bytes> ring_bytes(const std::vector<GradientBucket>& buckets, std::int64_t replicas) {
+std::vector<Bytes> ring_bytes(const std::vector<Bytes>& buckets, std::int64_t replicas) {
   std::vector<Bytes> bytes;
   Bytes before;
-  for (const GradientBucket& bucket : buckets) {
-    bytes.push_back(ring_bytes(before + bucket.bytes, replicas) - ring_bytes(before, replicas));
-    before += bucket.bytes;
+  for (const Bytes bucket : buckets) {
+    bytes.push_back(ring_bytes(before + bucket, replicas) - ring_bytes(before, replicas));
+    before += bucket;
   }
   return bytes;
 }

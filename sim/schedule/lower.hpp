@@ -97,7 +97,7 @@ struct LowerOptions {
   /// On the analytic network the time of a transfer over each of the plan's boundaries (`chain_boundaries`), one way;
   /// empty: `channel_time`. It holds for the first plan of a run.
   std::vector<Seconds> channel_times;
-  /// On the analytic network all-reduces take as long as on the platform's (`lowered_all_reduce_time`). It holds for
+  /// On the analytic network all-reduces take as long as on the platform's (`lowered_time`). It holds for
   /// the first plan of a run, too.
   bool lowered_all_reduces = false;
   std::optional<Schedule> literal;    ///< the orders of schedule `literal`, for one iteration

@@ -10,23 +10,71 @@ bool moves_versions(const Stage& stage, std::int64_t versions) {
   return stage.swap_weight_versions && versions > kVersionsOnDevice;
 }
 
-StaticMemory static_memory(const Training& training, Bytes parameters, std::int64_t weight_versions,
-                           Bytes boundary_bytes, const Share& share) {
+Bytes divided(const Training& training, Bytes parameters, std::int64_t replicas) {
+  if (replicas == 1) return parameters;
+  const std::int64_t bytes = weight_bytes(training);
+  return share_up(parameters, 1, replicas * bytes) * bytes;
+}
+
+StaticMemory kept_state(const Training& training, const HeldParameters& held) {
+  const Bytes part = divided(training, held.bytes, held.replicas);
+  const auto kept = [&](std::int64_t from) { return training.zero >= from ? part : held.bytes; };
   StaticMemory memory;
-  memory.weights = parameters * weight_versions;
-  memory.gradients = parameters * training.gradient_copies;
-  memory.optimizer = parameters * training.optimizer_copies;
+  memory.weights = kept(3) * held.versions;
+  memory.gradients = kept(2) * training.gradient_copies;
+  memory.optimizer = kept(1) * training.optimizer_copies;
+  return memory;
+}
+
+StaticMemory static_memory(const Training& training, const HeldParameters& held, Bytes boundary_bytes,
+                           const Share& share) {
+  StaticMemory memory = kept_state(training, held);
   memory.buffers = share * boundary_bytes * training.boundary_buffers;
+  return memory;
+}
+
+std::int64_t dividing_replicas(const KeptPlan& kept, StageId stage) {
+  if (kept.plan.training.zero == 0) return 1;
+  const RingBuckets& rings = kept.work->rings();
+  return std::ssize(rings.rings[rings.rings_of[stage.value()].front()].members);
+}
+
+namespace {
+
+/// What is whole while replicas exchange it: the bucket that they exchange, and the one that a computation reads or
+/// fills.
+Bytes exchange_buffers(const KeptPlan& kept, StageId stage) {
+  constexpr std::int64_t kAtOnce = 2;
+  const std::int64_t zero = kept.plan.training.zero;
+  Bytes gradients;
+  Bytes weights;
+  const RingBuckets& rings = kept.work->rings();
+  for (const std::size_t ring : rings.rings_of[stage.value()]) {
+    for (const GradientBucket& bucket : rings.rings[ring].buckets) gradients = std::max(gradients, bucket.bytes);
+    for (const WeightBucket& bucket : rings.rings[ring].weights) weights = std::max(weights, bucket.bytes);
+  }
+  Bytes sum;
+  if (zero >= 2) sum += gradients * kAtOnce;
+  if (zero >= 3) sum += weights * kAtOnce;
+  return sum;
+}
+
+}  // namespace
+
+StaticMemory static_memory(const KeptPlan& kept, ReplicaId id, Bytes parameters, std::int64_t weight_versions) {
+  const Replica& replica = kept.replicas[id];
+  const HeldParameters held{parameters, weight_versions, dividing_replicas(kept, replica.stage)};
+  const Bytes crossing = boundary_bytes(kept.plan, kept.work->boundaries(), replica.stage, replica.device);
+  StaticMemory memory = static_memory(kept.plan.training, held, crossing, replica.share);
+  memory.buffers += exchange_buffers(kept, replica.stage);
   return memory;
 }
 
 StaticMemory static_memory(const LayerGraph& graph, const KeptPlan& kept,
                            const std::vector<std::int64_t>& weight_versions, ReplicaId id) {
-  const Replica& replica = kept.replicas[id];
   const Bytes parameters =
       (*kept.work)[id].programs.parameters() - held_elsewhere(graph, kept.plan, kept.replicas, weight_versions, id);
-  const Bytes crossing = boundary_bytes(kept.plan, kept.work->boundaries(), replica.stage, replica.device);
-  return static_memory(kept.plan.training, parameters, weight_versions[replica.stage.value()], crossing, replica.share);
+  return static_memory(kept, id, parameters, weight_versions[kept.replicas[id].stage.value()]);
 }
 
 StaticMemory& StaticMemory::operator+=(const StaticMemory& other) {

@@ -33,15 +33,32 @@ struct StaticMemory {
 /// What is in one and not in the other.
 [[nodiscard]] StaticMemory excess(const StaticMemory& of, const StaticMemory& over);
 
-/// `weight_versions`: those on the device.
+/// The parameters of a stage as one of its replicas keeps them.
+struct HeldParameters {
+  Bytes bytes;
+  std::int64_t versions = 1;  ///< of the weights, on the device
+  std::int64_t replicas = 1;  ///< on different devices, which divide them as far as `Training::zero` says
+};
+
+/// One replica's part of parameters that `replicas` divide: rounded up to a whole number of them.
+[[nodiscard]] Bytes divided(const Training& training, Bytes parameters, std::int64_t replicas);
+/// Weights, gradients and optimizer.
+[[nodiscard]] StaticMemory kept_state(const Training& training, const HeldParameters& held);
 /// **Units** `boundary_bytes` is the sum over the stage's boundaries whose other side is on another device, for a whole
 /// microbatch.
-[[nodiscard]] StaticMemory static_memory(const Training& training, Bytes parameters, std::int64_t weight_versions,
-                                         Bytes boundary_bytes, const Share& share);
-/// The same of a replica of a plan, without the parameters that another replica on its device holds.
-/// `weight_versions`: by stage. **Cost** as `held_elsewhere`, and O(boundaries).
+[[nodiscard]] StaticMemory static_memory(const Training& training, const HeldParameters& held, Bytes boundary_bytes,
+                                         const Share& share);
+/// The same of a replica of a plan that holds those parameters, with the buffers for what is divided.
+/// `weight_versions`: those on the device. **Cost** O(boundaries + buckets of the stage).
+[[nodiscard]] StaticMemory static_memory(const KeptPlan& kept, ReplicaId id, Bytes parameters,
+                                         std::int64_t weight_versions);
+/// The same without the parameters that another replica on its device holds.
+/// `weight_versions`: by stage. **Cost** also that of `held_elsewhere`.
 [[nodiscard]] StaticMemory static_memory(const LayerGraph& graph, const KeptPlan& kept,
                                          const std::vector<std::int64_t>& weight_versions, ReplicaId id);
+
+/// How many replicas divide what `Training::zero` says of the stage's parameters: those of its ring, or 1.
+[[nodiscard]] std::int64_t dividing_replicas(const KeptPlan& kept, StageId stage);
 
 /// The bytes of those boundaries of a stage whose other side is on another device than the replica.
 [[nodiscard]] Bytes boundary_bytes(const Plan& plan, const std::vector<Boundary>& boundaries, StageId stage,

@@ -52,22 +52,20 @@ std::vector<double> paces(const Stage& stage, const std::vector<Seconds>& totals
   return paces;
 }
 
-/// The time of each bucket's all-reduce.
-std::vector<Seconds> all_reduce_times(const Platform& platform, const Replicas& replicas, const RingBuckets::Ring& ring,
-                                      NetworkModel network) {
-  const MemberRings rings = member_rings(replicas, ring.members);
+/// The times of collectives of the ring's members, one after the other; none for a device alone.
+std::vector<Seconds> collective_times(const Platform& platform, const MemberRings& rings, Exchange::Kind kind,
+                                      const std::vector<Bytes>& sizes, NetworkModel network) {
   const std::vector<DeviceId>& devices = rings.front();
   const std::optional<BytesPerSecond> slowest = smallest_bandwidth_among(platform, devices);
   std::vector<Seconds> times;
   if (!slowest) return times;
-  const std::vector<Bytes> flows = ring_bytes(ring.buckets, std::ssize(devices));
+  const std::vector<Bytes> flows = ring_bytes(sizes, std::ssize(devices));
   Bytes before;
-  for (std::size_t k = 0; k < ring.buckets.size(); ++k) {
-    const Bytes bytes = ring.buckets[k].bytes;
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
     times.push_back(network == NetworkModel::Platform
-                        ? lowered_all_reduce_time(platform, rings, before, before + bytes)
-                        : analytic_all_reduce(platform, devices, bytes, flows[k], *slowest));
-    before += bytes;
+                        ? lowered_time(platform, rings, kind, before, before + sizes[k])
+                        : analytic_time(platform, devices, kind, sizes[k], flows[k], *slowest));
+    before += sizes[k];
   }
   return times;
 }
@@ -91,7 +89,7 @@ std::vector<BackwardStep> completing(const ReplicaWork& work, const std::vector<
   return steps;
 }
 
-/// The all-reduces of a stage and its update after the last backward of its slowest replica. One of tied parameters
+/// The exchanges of a stage and its update after the last backward of its slowest replica. One of tied parameters
 /// counts as if all its stages ended their backwards together.
 Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, const KeptPlan& kept, StageId id,
                          const ReplicaWork& slowest, NetworkModel network) {
@@ -99,17 +97,27 @@ Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, cons
   const RingBuckets& rings = kept.work->rings();
   const std::vector<RingBucket>& buckets = rings.by_stage[id.value()];
   Seconds exposed;
-  for (const std::size_t ring : rings.rings_of[id.value()]) {
-    if (std::ranges::count(buckets, ring, &RingBucket::ring) == 0) continue;
-    const std::vector<Seconds> times = all_reduce_times(platform, kept.replicas, rings.rings[ring], network);
-    exposed = std::max(exposed, exposed_all_reduce(completing(slowest, buckets, ring), times));
+  Seconds gathered;  // afterwards; else it is under the next iteration's forward
+  for (const std::size_t at : rings.rings_of[id.value()]) {
+    const RingBuckets::Ring& ring = rings.rings[at];
+    const MemberRings members = member_rings(kept.replicas, ring.members);
+    const auto times = [&](Exchange::Kind kind, const std::vector<Bytes>& sizes) {
+      return collective_times(platform, members, kind, sizes, network);
+    };
+    if (kept.plan.training.bucket() == Bytes(0)) {
+      for (const Seconds time : times(Exchange::Kind::AllGather, sizes_of(ring.weights))) gathered += time;
+    }
+    if (std::ranges::count(buckets, at, &RingBucket::ring) == 0) continue;
+    const std::vector<Seconds> summed = times(gradient_exchange(ring), sizes_of(ring.buckets));
+    exposed = std::max(exposed, exposed_all_reduce(completing(slowest, buckets, at), summed));
   }
   Seconds update;
   const Bytes parameters = parameters_of(graph, stage.layers);
+  const std::int64_t replicas = dividing_replicas(kept, id);
   for (DeviceId device : devices_of(stage)) {
-    update = std::max(update, update_time(platform.kind(device), kept.plan.training, parameters));
+    update = std::max(update, update_time(platform.kind(device), kept.plan.training, parameters, replicas));
   }
-  return exposed + update;
+  return exposed + update + gathered;
 }
 
 /// The longest time that an alternating replica of the stage computes in an iteration.

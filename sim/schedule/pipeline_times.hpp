@@ -40,7 +40,7 @@ struct PipelineTimes {
   [[nodiscard]] std::size_t stages() const { return alternating.size(); }
 };
 
-/// `all_reduces`: the network whose all-reduces the stages take; on the platform's `lowered_all_reduce_time`.
+/// `all_reduces`: the network whose all-reduces the stages take; on the platform's `lowered_time`.
 /// **Requires** a plan of one pipeline without violations. **Throws** InputError for a device of unknown speed, and for
 /// replicas that are not connected to each other or to those of the next stage.
 /// **Cost** O(layers + edges), and `smallest_bandwidth_both_ways` in each stage and for stages that follow each other.

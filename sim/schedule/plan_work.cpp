@@ -16,8 +16,10 @@ class PlanWork::Maker {
  public:
   Maker(const LayerGraph& graph, const Platform& platform, const Plan& plan, StageId stage, PlanWork& work)
       : platform_(platform), work_(work), programs_(graph, platform, plan.stages[stage.value()]) {
-    const bool has_buckets = plan.training.bucket() > Bytes(0) && !work.rings_.by_stage[stage.value()].empty();
-    if (has_buckets) in_buckets_.emplace(graph, platform, plan.stages[stage.value()], work.rings_.of(stage));
+    const StageBuckets buckets = work.rings_.of(stage);
+    const bool has_buckets = !buckets.gradients.empty() || !buckets.weights.empty();
+    if (plan.training.bucket() == Bytes(0) || !has_buckets) return;
+    in_buckets_.emplace(graph, platform, plan.stages[stage.value()], buckets);
   }
 
   /// The position in `different_` of the work of a replica on the devices of `group`.
@@ -57,6 +59,7 @@ class PlanWork::Maker {
     for (const StageProgram& program : completing.different()) {
       work.in_buckets.push_back(program.backward);
       if (program.exchanges) work.exchanges_in_buckets.push_back(program.exchanges->steps);
+      if (!program.forward_parts.empty()) work.forwards_in_buckets.push_back(program.forward_parts);
     }
     return work;
   }

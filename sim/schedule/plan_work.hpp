@@ -26,6 +26,8 @@ struct ReplicaWork {
   /// where all are exchanged at once.
   std::vector<std::vector<BackwardStep>> in_buckets;
   std::vector<std::vector<StepExchanges>> exchanges_in_buckets = {};  ///< of a group, in those steps
+  /// Likewise the parts of the forward between which weights may be missing; empty where none are gathered.
+  std::vector<std::vector<Seconds>> forwards_in_buckets = {};
 };
 
 /// What the replicas of a plan do on one graph and one platform. Lowering, the memory ledger, loads, updates and bounds

@@ -18,7 +18,7 @@ const std::string* own_kind(const LayerGraph& graph, const Platform& platform, D
 }  // namespace
 
 ReplicaPrograms::ReplicaPrograms(const LayerGraph& graph, const Platform& platform, const Stage& stage,
-                                 std::vector<GradientBucket> buckets)
+                                 StageBuckets buckets)
     : graph_(graph),
       platform_(platform),
       stage_(stage),

@@ -21,8 +21,7 @@ struct Stage;
 class ReplicaPrograms {
  public:
   /// **Requires** that graph, platform and stage outlive it.
-  ReplicaPrograms(const LayerGraph& graph, const Platform& platform, const Stage& stage,
-                  std::vector<GradientBucket> buckets = {});
+  ReplicaPrograms(const LayerGraph& graph, const Platform& platform, const Stage& stage, StageBuckets buckets = {});
 
   /// The program for one whole microbatch on the profile's device.
   [[nodiscard]] const StageProgram& whole() const { return whole_; }
@@ -40,7 +39,7 @@ class ReplicaPrograms {
   const LayerGraph& graph_;
   const Platform& platform_;
   const Stage& stage_;
-  std::vector<GradientBucket> buckets_;
+  StageBuckets buckets_;
   StageProgram whole_;
   std::map<std::pair<std::string, std::int64_t>, StageProgram> profiled_;  ///< by kind and samples
 };

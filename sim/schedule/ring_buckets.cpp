@@ -27,8 +27,22 @@ void add_tied(const LayerGraph& graph, const Plan& plan, const TiedRing& ring, R
     const LayerId completed_by = completion(graph, plan, plan.stages[stage.value()], ring);
     if (!is_alone) buckets.by_stage[stage.value()].push_back({buckets.rings.size(), 0, completed_by});
   }
-  RingBuckets::Ring& added = buckets.rings.emplace_back(RingBuckets::Ring{ring.members, {}, ring.apart});
+  RingBuckets::Ring& added = buckets.rings.emplace_back(RingBuckets::Ring{ring.members, {}, ring.apart, {}});
   if (!is_alone) added.buckets.push_back({reduced_gradients(plan.training, ring.bytes), LayerId::none()});
+}
+
+/// As many layers to a bucket as the gradients have.
+std::vector<WeightBucket> weight_buckets(const LayerGraph& graph, const Training& training, const GradientRing& ring) {
+  const Bytes gradients = training.bucket();
+  const std::int64_t size = std::max<std::int64_t>(1, gradients.value() / reduced_copies(training));
+  const std::vector<Bytes> weights = exchanged_parameters(graph, ring.layers);
+  std::vector<WeightBucket> buckets;
+  for (const auto& [bytes, first] :
+       gradient_buckets(weights, ring.layers, gradients == Bytes(0) ? gradients : Bytes(size))) {
+    buckets.push_back({bytes, first});
+  }
+  std::ranges::reverse(buckets);
+  return buckets;
 }
 
 /// Orders the buckets of a stage's rings by the layers that complete them, the last layer first.
@@ -39,10 +53,10 @@ void sort_by_completion(const Stage& stage, std::vector<RingBucket>& buckets) {
 
 }  // namespace
 
-std::vector<GradientBucket> RingBuckets::of(StageId stage) const {
-  std::vector<GradientBucket> buckets;
+StageBuckets RingBuckets::of(StageId stage) const {
+  StageBuckets buckets{{}, weights_of(stage)};
   for (const auto& [ring, bucket, completed_by] : by_stage[stage.value()]) {
-    buckets.push_back({rings[ring].buckets[bucket].bytes, completed_by});
+    buckets.gradients.push_back({rings[ring].buckets[bucket].bytes, completed_by});
   }
   return buckets;
 }
@@ -54,11 +68,12 @@ RingBuckets ring_buckets(const LayerGraph& graph, const Plan& plan, const Replic
   for (const GradientRing& ring : replicas.rings()) {
     const std::int64_t apart = replicas[ring.members.front()].turns * plan.rounds_per_update;
     RingBuckets::Ring& added =
-        buckets.rings.emplace_back(RingBuckets::Ring{one_on_each_device(replicas, ring.members), {}, apart});
+        buckets.rings.emplace_back(RingBuckets::Ring{one_on_each_device(replicas, ring.members), {}, apart, {}});
     if (added.members.size() == 1) continue;
     const std::vector<Bytes> gradients =
         reduced_gradients(plan.training, exchanged_parameters(graph, ring.layers, elsewhere));
     added.buckets = gradient_buckets(gradients, ring.layers, plan.training.bucket());
+    if (plan.training.zero > 0) added.weights = weight_buckets(graph, plan.training, ring);
   }
   buckets.untied = buckets.rings.size();
   for (StageId stage : indices<StageId>(plan.stages.size())) {

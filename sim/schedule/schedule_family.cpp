@@ -121,6 +121,20 @@ bool do_alike(const Plan& a, const Plan& b) {
          a.rounds_per_update == b.rounds_per_update;
 }
 
+/// What of `Training::zero` a compiled plan cannot have.
+ScheduleRefusals zero_refusals(const ScheduleFamily& family, const ScheduleProgram& program, const KeptPlan& kept) {
+  if (kept.plan.training.zero == 0) return {};
+  if (!program.synchronous) {
+    return {{family.name + " does not flush, so its replicas cannot divide the optimizer's state (zero)",
+             "a schedule that flushes, such as 1f1b; or zero 0"}};
+  }
+  for (const StageId stage : indices<StageId>(kept.plan.stages.size())) {
+    if (kept.replicas.rings_of(stage).size() == 1) continue;
+    return {{"pipelines that cut the layers differently cannot divide the optimizer's state (zero)", "zero 0"}};
+  }
+  return {};
+}
+
 /// `known` is the work of the plan's replicas; null: it is not known.
 Compilation compile_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                          std::shared_ptr<const PlanWork> known) {
@@ -136,6 +150,7 @@ Compilation compile_plan(const LayerGraph& graph, const Platform& platform, cons
           {family->name + " updates the weights once in an iteration, so it takes no rounds_per_update",
            "the number of microbatches gives the samples of an update"}};
     }
+    if (ScheduleRefusals refusals = zero_refusals(*family, *program, *kept); !refusals.empty()) return refusals;
     kept->plan.pattern = program->pattern;
     program->kept = kept;
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {

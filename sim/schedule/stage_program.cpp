@@ -2,6 +2,7 @@
 
 #include "sim/model/plan.hpp"
 #include "sim/model/run_sums.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -267,6 +268,17 @@ void add_gathers(const LayerGraph& graph, const Stage& stage, StageProgram& prog
   }
 }
 
+std::vector<Seconds> forward_parts(const LayerGraph& graph, const Stage& stage,
+                                   const std::vector<WeightBucket>& weights) {
+  std::vector<Seconds> parts(weights.size());
+  std::size_t next = 0;  // bucket
+  for (const LayerId id : stage.layers) {
+    while (next < weights.size() && weights[next].needed_by == id) ++next;
+    if (!parts.empty()) parts[next == 0 ? 0 : next - 1] += graph.layers[id].forward;
+  }
+  return parts;
+}
+
 }  // namespace
 
 Seconds StageProgram::backward_total() const {
@@ -292,10 +304,10 @@ Bytes StageProgram::backward_workspace() const {
   return largest;
 }
 
-StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const std::vector<GradientBucket>& buckets) {
+StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const StageBuckets& buckets) {
   StageProgram program;
   if (graph.degrees.devices() > 1) program.exchanges.emplace();
-  BackwardWalk walk(graph, stage, buckets, program);
+  BackwardWalk walk(graph, stage, buckets.gradients, program);
   for (std::size_t at = stage.layers.size(); at-- > 0;) {
     const LayerId id = stage.layers[at];
     const Layer& layer = graph.layers[id];
@@ -305,6 +317,7 @@ StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const st
     walk.take(id, layer);
   }
   walk.end();
+  program.forward_parts = forward_parts(graph, stage, buckets.weights);
   program.parameters = parameters_of(graph, stage.layers);
   if (program.exchanges) add_gathers(graph, stage, program);
   return program;
@@ -312,6 +325,7 @@ StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const st
 
 StageProgram with_times(StageProgram program, double factor) {
   program.forward = program.forward * factor;
+  for (Seconds& part : program.forward_parts) part = part * factor;
   for (BackwardStep& step : program.backward) {
     step.recompute = step.recompute * factor;
     step.backward = step.backward * factor;
@@ -386,9 +400,10 @@ StageProgram with_exchanges(StageProgram program, const std::function<Seconds(co
   return program;
 }
 
-Seconds update_time(const DeviceKind& kind, const Training& training, Bytes parameters) {
+Seconds update_time(const DeviceKind& kind, const Training& training, Bytes parameters, std::int64_t replicas) {
   if (!kind.update_bandwidth) return Seconds(0);
-  return parameters * (1 + training.gradient_copies + training.optimizer_copies) / *kind.update_bandwidth;
+  const Bytes changed = training.zero > 0 ? divided(training, parameters, replicas) : parameters;
+  return changed * (1 + training.gradient_copies + training.optimizer_copies) / *kind.update_bandwidth;
 }
 
 }  // namespace stagecraft

@@ -6,6 +6,7 @@
 #include "sim/schedule/gradient_buckets.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -61,7 +62,9 @@ struct StageExchanges {
 /// lowering all use this one description.
 struct StageProgram {
   Seconds forward;
-  Seconds exchange;                    ///< the part of `forward` in which the members of a group exchange, at its end
+  Seconds exchange;  ///< the part of `forward` in which the members of a group exchange, at its end
+  /// The parts of `forward` by bucket of weights, without `exchange`. The first one also has the layers before it.
+  std::vector<Seconds> forward_parts = {};
   std::vector<BackwardStep> backward;  ///< in the order in which they run: from the last layer to the first
   Bytes kept;  ///< stash of layers without an action, and the checkpoint of each recompute segment
   std::vector<SwappedStash> swapped;  ///< in the order of the backward
@@ -77,11 +80,10 @@ struct StageProgram {
   [[nodiscard]] Bytes backward_workspace() const;
 };
 
-/// The program for one whole microbatch on the profile's device. With `buckets`, those of the stage's layers, a step
-/// also ends where a bucket is complete.
+/// The program for one whole microbatch on the profile's device. With `buckets`, those of the stage's layers, a step of
+/// the backward also ends where a bucket is complete, and the forward has parts.
 /// **Requires** recompute segments of consecutive layers of the stage, and swapped layers of the stage outside them.
-[[nodiscard]] StageProgram stage_program(const LayerGraph& graph, const Stage& stage,
-                                         const std::vector<GradientBucket>& buckets = {});
+[[nodiscard]] StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const StageBuckets& buckets = {});
 /// The program with all times multiplied by `factor`.
 [[nodiscard]] StageProgram with_times(StageProgram program, double factor);
 /// The program with the bytes of another one. **Requires** one of the same stage and buckets.
@@ -95,7 +97,8 @@ struct StageProgram {
                                           const std::function<Seconds(const std::vector<Exchange>&)>& time_of);
 
 /// The time of the optimizer's step on a device: the bytes of weights, gradients and optimizer state divided by the
-/// kind's update bandwidth; 0 if the kind has none.
-[[nodiscard]] Seconds update_time(const DeviceKind& kind, const Training& training, Bytes parameters);
+/// kind's update bandwidth; 0 if the kind has none. The replicas that divide the optimizer's state each change a part.
+[[nodiscard]] Seconds update_time(const DeviceKind& kind, const Training& training, Bytes parameters,
+                                  std::int64_t replicas);
 
 }  // namespace stagecraft

@@ -97,7 +97,7 @@ TurnPrograms with_exchanges(const TurnPrograms& programs,
 }
 
 ReplicaTurns::ReplicaTurns(const LayerGraph& graph, const Platform& platform, const Stage& stage,
-                           const std::vector<GradientBucket>& buckets) {
+                           const StageBuckets& buckets) {
   StageTurns turns = stage_turns(stage);
   for (const std::int64_t local : turns.first) stages_.push_back(stage_at(stage, local));
   for (const Stage& at : stages_) programs_.emplace_back(graph, platform, at, buckets);

@@ -63,8 +63,7 @@ class TurnPrograms {
 class ReplicaTurns {
  public:
   /// **Requires** that graph and platform outlive it.
-  ReplicaTurns(const LayerGraph& graph, const Platform& platform, const Stage& stage,
-               const std::vector<GradientBucket>& buckets = {});
+  ReplicaTurns(const LayerGraph& graph, const Platform& platform, const Stage& stage, const StageBuckets& buckets = {});
 
   /// As the function of `ReplicaPrograms`.
   [[nodiscard]] TurnPrograms of(DeviceId device, const Share& share);

@@ -41,7 +41,8 @@ void set_nics(NodeForm& form, std::uint32_t nics) {
 BytesPerSecond bus_bandwidth(const PlatformSpec& spec) {
   const Platform platform = build_platform(spec);
   const auto n = static_cast<double>(platform.devices.size());
-  const Seconds time = lowered_all_reduce_time(platform, all_devices(platform), Bytes(0), Bytes(kBytes));
+  const Seconds time =
+      lowered_time(platform, MemberRings{all_devices(platform)}, Exchange::Kind::AllReduce, Bytes(0), Bytes(kBytes));
   return BytesPerSecond(2.0 * (n - 1.0) / n * static_cast<double>(kBytes) / time.value());
 }
 

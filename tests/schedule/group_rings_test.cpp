@@ -81,7 +81,8 @@ TEST_CASE("platform groups: an all-reduce takes as long as those of all members 
     if (ring.size() < 2 || has_ways_to_nics(whole, groups.platform)) continue;
     CAPTURE(size);
     const AllReduce merged = of_all_members(whole, groups, ring, size);
-    const double time = lowered_all_reduce_time(groups.platform, ring, Bytes(0), kBytes).value();
+    const double time =
+        lowered_time(groups.platform, MemberRings{ring}, Exchange::Kind::AllReduce, Bytes(0), kBytes).value();
     CHECK(time == doctest::Approx(time_of(whole, merged).value()).epsilon(1e-9));
     across += groups.platform.devices[ring.front()].node != groups.platform.devices[ring.back()].node ? 1 : 0;
     hierarchical += merged.phases.size() > 1 ? 1 : 0;
@@ -96,8 +97,9 @@ TEST_CASE("platform groups: members of a node with NICs of their own share no li
   const Platform whole =
       test::built(test::nodes_of(2, 4, inside, SwitchedNetwork{}, NicSpec{test::link_of(1e9), true}));
   const PlatformGroups groups = platform_of_groups(whole, 4);
-  CHECK(lowered_all_reduce_time(groups.platform, {DeviceId(0), DeviceId(1)}, Bytes(0), Bytes(1'000'000)).value() ==
-        doctest::Approx(1e-3).epsilon(1e-9));
+  CHECK(
+      lowered_time(groups.platform, {{DeviceId(0), DeviceId(1)}}, Exchange::Kind::AllReduce, Bytes(0), Bytes(1'000'000))
+          .value() == doctest::Approx(1e-3).epsilon(1e-9));
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ TEST_CASE("plan work: each replica has the programs of its own device and share,
       const ReplicaWork& work = (*kept.work)[id];
       CHECK(work.programs.different() ==
             ReplicaTurns(made.graph, made.platform, stage).of(replica.device, replica.share).different());
-      const std::vector<GradientBucket> buckets = kept.work->rings().of(replica.stage);
-      if (kept.plan.training.bucket() == Bytes(0) || buckets.empty()) {
+      const StageBuckets buckets = kept.work->rings().of(replica.stage);
+      if (kept.plan.training.bucket() == Bytes(0) || buckets.gradients.empty()) {
         CHECK(work.in_buckets.empty());
       } else {
         CHECK(work.in_buckets ==

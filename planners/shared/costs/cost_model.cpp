@@ -67,7 +67,7 @@ std::vector<std::pair<DeviceId, Bytes>> ledger_bound(const LayerGraph& graph, co
 /// The programs of the stage's slowest replica.
 TurnPrograms slowest_programs(const LayerGraph& graph, const Platform& platform, const Stage& stage,
                               const std::vector<GradientBucket>& buckets) {
-  ReplicaTurns programs(graph, platform, stage, buckets);
+  ReplicaTurns programs(graph, platform, stage, {buckets});
   const Share share = largest_share(stage, graph.microbatch_size);
   std::set<DeviceKindId> seen;
   std::optional<TurnPrograms> slowest;
@@ -148,7 +148,9 @@ Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, 
 Seconds slowest_update(const Platform& platform, const Training& training, const std::vector<DeviceId>& devices,
                        Bytes parameters) {
   Seconds slowest{0};
-  for (DeviceId device : devices) slowest = std::max(slowest, update_time(platform.kind(device), training, parameters));
+  for (DeviceId device : devices) {
+    slowest = std::max(slowest, update_time(platform.kind(device), training, parameters, std::ssize(devices)));
+  }
   return slowest;
 }
 
@@ -210,10 +212,7 @@ std::int64_t most_in_flight(const Platform& platform, const ScheduleProgram& pro
   for (ReplicaId id : kept.replicas.of(stage)) {
     const Replica& replica = kept.replicas[id];
     const TurnPrograms& work = (*kept.work)[id].programs;
-    const Bytes exchanged = boundary_bytes(kept.plan, kept.work->boundaries(), stage, replica.device);
-    const Bytes held = static_memory(kept.plan.training, work.parameters(), program.weight_versions[stage.value()],
-                                     exchanged, replica.share)
-                           .total();
+    const Bytes held = static_memory(kept, id, work.parameters(), program.weight_versions[stage.value()]).total();
     const auto fits = [&](std::int64_t pending) {
       return held + moving_memory(work, pending) <= platform.capacity(replica.device);
     };

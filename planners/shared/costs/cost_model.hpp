@@ -52,8 +52,8 @@ struct StageTime {
 [[nodiscard]] Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, const Training& training,
                                            const Stage& stage, const std::vector<std::size_t>& elsewhere = {});
 
-/// The time of the optimizer's step for `parameters` on the slowest of `devices`; 0 if the platform gives no speed for
-/// it.
+/// The time of the optimizer's step for `parameters` of a stage whose replicas `devices` are, on the slowest of them; 0
+/// if the platform gives no speed for it.
 [[nodiscard]] Seconds slowest_update(const Platform& platform, const Training& training,
                                      const std::vector<DeviceId>& devices, Bytes parameters);
 

@@ -3,6 +3,7 @@
 #include "sim/model/bandwidths.hpp"
 #include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 
 #include <algorithm>
 #include <map>
@@ -74,11 +75,12 @@ std::vector<Boundary> empty_boundaries(const Plan& plan, const std::vector<Bound
 /// None if there is nothing to exchange, or no way (such a plan is refused elsewhere).
 std::vector<Seconds> all_reduces_of(const PlanContext& context, const RingBuckets::Ring& ring) {
   const MemberRings members = member_rings(context.replicas, ring.members);
+  const Exchange::Kind kind = gradient_exchange(ring);
   std::vector<Seconds> times;
   if (ring.buckets.empty() || smallest_bandwidth_around(context.platform, members.front()).apart) return times;
   Bytes begin;
   for (const GradientBucket& bucket : ring.buckets) {
-    times.push_back(lowered_all_reduce_time(context.platform, members, begin, begin + bucket.bytes));
+    times.push_back(lowered_time(context.platform, members, kind, begin, begin + bucket.bytes));
     begin += bucket.bytes;
   }
   return times;
@@ -116,7 +118,8 @@ void add_updates(const PlanContext& context, PipelineWork& work) {
       std::vector<BackwardStep> steps;
       if (!own.in_buckets.empty()) steps = own.in_buckets.front();
       work.updates.push_back({completed_buckets(buckets, stage, steps),
-                              update_time(context.platform.kind(context.replicas[id].device), training, updated)});
+                              update_time(context.platform.kind(context.replicas[id].device), training, updated,
+                                          dividing_replicas(*context.kept, stage))});
     }
   }
 }

@@ -37,6 +37,14 @@ const std::vector<StepExchanges>* exchanges_of(const WorkerShape& worker, const 
   return &steps == &program.backward ? &program.exchanges->steps : &worker.work.exchanges_in_buckets[set];
 }
 
+/// The time of the k-th of a forward's parts between which weights may be missing, of a forward that takes `whole`.
+Seconds part_of_forward(const std::vector<Seconds>& parts, std::size_t k, Seconds whole) {
+  Seconds sum;
+  for (const Seconds part : parts) sum += part;
+  if (sum <= Seconds(0)) return k == 0 ? whole : Seconds(0);
+  return whole * (parts[k] / sum);
+}
+
 /// What a group exchanges in the forward of one program and the backward of another one.
 std::vector<Exchange> exchanges_of_pair(const StageProgram& forth, const StageProgram& back) {
   std::vector<Exchange> all = forth.exchanges->forward;
@@ -126,15 +134,39 @@ bool Compute::lower_forward(const Task& task) {
   op.seconds = seconds_or(task.action, task.program.forward);
   const std::vector<Exchange>* shared = task.worker.shares_links ? &task.program.exchanges->forward : nullptr;
   const ExchangePart exchange = split_off(op, task.program.exchange, shared);
-  const OpId id = append(task, op);
+  const OpId id = append_forward(task, op, after);
+  finish_forward(task, append_exchange(task, exchange, id));
+  return true;
+}
+
+/// Appends a forward: one operation, or one for each bucket of weights that are missing, which waits for it. Returns
+/// the last one.
+OpId Compute::append_forward(const Task& task, Op op, OpId after) {
+  const std::vector<OpId>& weights = parts_.synchronise.weights_before_forward(task.replica);
+  const bool is_divided = weights.size() > 1 && !state_.is_on_ready_lane(task.replica);
+  const Seconds whole = op.seconds;
+  const auto part = [&](std::size_t k) {
+    const std::int64_t local = state_.replicas().local(task.replica, task.action.microbatch);
+    const ReplicaWork& work = task.worker.work;
+    return part_of_forward(work.forwards_in_buckets[work.programs.set_of(local)], k, whole);
+  };
+  if (is_divided) op.seconds = part(0);
+  OpId id = append(task, op);
   state_.writer.depend_on(task.board.forward_inputs(task.index));
   if (!after.is_none()) state_.writer.depend_on(after);
+  if (!weights.empty()) state_.writer.depend_on(is_divided ? weights.front() : weights.back());
   if (parts_.swapping.is_active()) parts_.swapping.depend_on_backlog(task.replica, task.action.microbatch);
   parts_.live.depend_forward(task.replica, task.action.microbatch);
   state_.writer.take(op.from, MemoryCategory::Stash, task.program.stash());
   state_.writer.hold_while_it_runs(op.from, task.program.workspace);
-  finish_forward(task, append_exchange(task, exchange, id));
-  return true;
+  for (std::size_t k = 1; is_divided && k < weights.size(); ++k) {
+    op.continues = true;
+    op.seconds = part(k);
+    id = append(task, op);
+    state_.writer.depend_on(weights[k]);
+    state_.writer.hold_while_it_runs(op.from, task.program.workspace);
+  }
+  return id;
 }
 
 void Compute::finish_forward(const Task& task, OpId op) {
@@ -336,9 +368,11 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   if (forth.worker.shares_links) all = exchanges_of_pair(forth.program, back.program);
   const ExchangePart exchanges = split_off(op, sum, forth.worker.shares_links ? &all : nullptr);
   op.closes = true;
+  const std::vector<OpId>& weights = parts_.synchronise.weights_before_forward(forth.replica);
   const OpId id = append(first, op);
   MicrobatchBoard& board = back.board;
   state_.writer.depend_on(forth.board.forward_inputs(forth.index));
+  if (!weights.empty()) state_.writer.depend_on(weights.back());
   state_.writer.depend_on(board.at(back.index).forward);
   state_.writer.depend_on(board.backward_inputs(back.index));
   if (!after.is_none()) state_.writer.depend_on(after);

@@ -61,6 +61,7 @@ class Compute {
   [[nodiscard]] bool has_backward_inputs(const Task& task) const;
   [[nodiscard]] bool take_awaited(const Task& task, OpId& after);
   [[nodiscard]] bool lower_forward(const Task& task);
+  OpId append_forward(const Task& task, Op op, OpId after);
   [[nodiscard]] bool lower_backward(const Task& task, std::size_t position);
   [[nodiscard]] bool lower_backward_weight(const Task& task);
   [[nodiscard]] bool lower_pair(const Task& first, const Task& second, std::size_t back_position);

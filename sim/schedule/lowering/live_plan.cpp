@@ -273,11 +273,9 @@ std::map<DeviceId, StaticMemory> kept_memory(const RunShape& shape, const std::v
   Kept kept;
   for (ReplicaId id : shape.replicas().all()) {
     const Replica& replica = shape.replicas()[id];
-    const Bytes boundary = boundary_bytes(shape.plan(), shape.straight(), replica.stage, replica.device);
     std::int64_t on_device = versions[replica.stage.value()];
     if (moves_versions(shape.plan().stages[replica.stage.value()], on_device)) on_device = kVersionsOnDevice;
-    kept[replica.device] +=
-        static_memory(shape.plan().training, shape[id].parameters, on_device, boundary, replica.share);
+    kept[replica.device] += static_memory(shape.kept(), id, shape[id].parameters, on_device);
   }
   return kept;
 }

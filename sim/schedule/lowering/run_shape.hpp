@@ -55,6 +55,7 @@ class RunShape {
 
   [[nodiscard]] const LayerGraph& graph() const { return graph_; }
   [[nodiscard]] const Platform& platform() const { return platform_; }
+  [[nodiscard]] const KeptPlan& kept() const { return *kept_; }
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] const Replicas& replicas() const { return replicas_; }
   [[nodiscard]] bool is_analytic() const { return network_ == NetworkModel::Analytic; }

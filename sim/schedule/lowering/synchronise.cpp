@@ -23,11 +23,11 @@ template <class Note>
 void for_each_tied(const LoweringState& state, const Note& note) {
   const RingBuckets& rings = state.shape.rings();
   for (std::size_t number = rings.untied; number < rings.rings.size(); ++number) {
-    const auto& [members, buckets, apart] = rings.rings[number];
-    if (buckets.empty()) continue;
-    for (const ReplicaId id : members) {
+    const RingBuckets::Ring& ring = rings.rings[number];
+    if (ring.buckets.empty()) continue;
+    for (const ReplicaId id : ring.members) {
       const DeviceKind& kind = state.shape.platform().kind(state.replicas()[id].device);
-      note(id, number, update_time(kind, state.shape.plan().training, buckets.front().bytes));
+      note(id, number, update_time(kind, state.shape.plan().training, ring.buckets.front().bytes, 1));
     }
   }
 }
@@ -38,15 +38,22 @@ Synchronise::Synchronise(LoweringState& state, bool synchronous, bool lowered_al
     : state_(state),
       versions_(versions),
       synchronous_(synchronous),
+      gathers_under_forwards_(state.shape.plan().training.bucket() > Bytes(0)),
+      divides_gradients_(state.shape.plan().training.zero >= 2),
       rounds_per_update_(state.shape.plan().rounds_per_update) {
   workers_.resize(state.replicas().size());
   for (const RingBuckets::Ring& ring : state.shape.rings().rings) {
-    const AllReduceRing reduced{ring.members, ring.buckets, static_cast<std::uint16_t>(rings_.size())};
-    rings_.push_back({.all_reduce = RingAllReduce(state, reduced, lowered_all_reduces),
+    const auto number = static_cast<std::uint16_t>(rings_.size());
+    const auto collective = [&](Exchange::Kind kind, std::vector<Bytes> sizes) {
+      return RingCollective(state, {kind, ring.members, std::move(sizes), number}, lowered_all_reduces);
+    };
+    rings_.push_back({.gradients = collective(gradient_exchange(ring), sizes_of(ring.buckets)),
+                      .weights = collective(Exchange::Kind::AllGather, sizes_of(ring.weights)),
                       .members = {},
                       .first = {},
                       .apart = ring.apart,
-                      .rounds = {}});
+                      .rounds = {},
+                      .gathered = {}});
   }
   for (ReplicaId id : state.replicas().all()) add_member(id);
   if (synchronous) return;
@@ -71,7 +78,7 @@ void Synchronise::add_member(ReplicaId replica) {
     const StageId stage = stage_of(state_, replica);
     const bool is_first = ring.first.try_emplace(state_.replicas()[replica].pipeline, stage).first->second == stage;
     const bool is_awaited = synchronous_ || is_first;
-    if (is_awaited && ring.all_reduce.buckets() > 0) workers_[replica].awaited.push_back(number);
+    if (is_awaited && ring.gradients.buckets() > 0) workers_[replica].awaited.push_back(number);
     ring.members.push_back(replica);
   }
 }
@@ -91,6 +98,32 @@ bool Synchronise::can_run_backward(ReplicaId replica, std::int64_t index) const 
   const std::int64_t before = state_.replicas()[replica].completed(index);
   return std::ranges::all_of(workers_[replica].awaited,
                              [&](std::size_t ring) { return rings_[ring].all_reduces >= before / rings_[ring].apart; });
+}
+
+const std::vector<OpId>& Synchronise::weights_before_forward(ReplicaId replica) {
+  static const std::vector<OpId> kNothing;
+  if (!gathers_under_forwards_) return kNothing;
+  Worker& worker = workers_[replica];
+  Ring& ring = rings_[rings_of(state_, replica).front()];
+  if (ring.weights.buckets() == 0) return kNothing;
+  if (std::exchange(worker.has_weights, true) && !state_.is_on_ready_lane(replica)) return kNothing;
+  if (ring.gathered.empty()) {
+    std::vector<OpId> barriers;
+    for (const ReplicaId member : ring.members) {
+      const OpId barrier = state_.lanes.barrier(state_.shape.device_index(member));
+      if (!barrier.is_none()) barriers.push_back(barrier);
+    }
+    gather_weights(ring, std::move(barriers), state_.number(0));
+  }
+  return ring.gathered;
+}
+
+/// Appends the all-gathers of all buckets, one after the other.
+void Synchronise::gather_weights(Ring& ring, std::vector<OpId> after, std::uint32_t first_microbatch) {
+  for (std::size_t k = 0; k < ring.weights.buckets(); ++k) {
+    ring.gathered.push_back(ring.weights.append(k, after, first_microbatch));
+    after = {ring.gathered.back()};
+  }
 }
 
 const std::vector<OpId>& Synchronise::before_backward(ReplicaId replica) const {
@@ -121,7 +154,7 @@ void Synchronise::change_weights(ReplicaId replica, const std::vector<OpId>& aft
 }
 
 bool Synchronise::may_complete_gradients(ReplicaId replica) const {
-  if (state_.is_on_ready_lane(replica)) return true;
+  if (state_.is_on_ready_lane(replica) || divides_gradients_) return true;
   const std::int64_t backwards = workers_[replica].backwards + 1;
   return synchronous_ ? backwards == workers_[replica].due : updates_after(replica, backwards);
 }
@@ -134,10 +167,27 @@ void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment
     if (updates_after(ended.replica, worker.backwards)) note_rounds(ended);
     return;
   }
+  for (std::size_t ring : rings_of(state_, ended.replica)) {
+    if (is_reduced_each_time(rings_[ring])) note_part(ring, ended);
+  }
   if (worker.backwards < worker.due || !is_last_segment) return;
   for (std::size_t ring : rings_of(state_, ended.replica)) {
     if (++rings_[ring].arrived == rings_[ring].members.size()) reduce_iteration(ring);
   }
+}
+
+/// Appends the reduce-scatter of as many microbatches of each member as this one has had, when all members that have so
+/// many have had them.
+void Synchronise::note_part(std::size_t of_ring, const EndedBackward& ended) {
+  Ring& ring = rings_[of_ring];
+  const std::int64_t number = workers_[ended.replica].backwards;
+  Round& round = ring.rounds[number];
+  add_completions(round, of_ring, ended);
+  const auto has_so_many = [&](ReplicaId member) { return state_.shape[member].count >= number; };
+  if (++round.arrived < static_cast<std::size_t>(std::ranges::count_if(ring.members, has_so_many))) return;
+  ByBucket completed = std::move(round.completed);
+  ring.rounds.erase(number);
+  all_reduce(ring, std::move(completed), state_.number(ended.microbatch));
 }
 
 /// Asynchronous: the backward is the last one of a round before an update, and perhaps of all rounds of a ring.
@@ -147,7 +197,7 @@ void Synchronise::note_rounds(const EndedBackward& ended) {
   for (std::size_t number : rings_of(state_, ended.replica)) {
     const Ring& ring = rings_[number];
     const bool is_due = microbatches % ring.apart == 0;
-    if (is_due && ring.all_reduce.buckets() > 0) note_round(number, microbatches / ring.apart, ended);
+    if (is_due && ring.gradients.buckets() > 0) note_round(number, microbatches / ring.apart, ended);
   }
   if (!is_reduced_after(ended.replica)) change_weights(ended.replica, {});
 }
@@ -167,7 +217,9 @@ void Synchronise::note_last(const EndedBackward& ended) {
 /// Appends the all-reduce of a flushed iteration, after the last backward of every replica that had one.
 void Synchronise::reduce_iteration(std::size_t number) {
   Ring& ring = rings_[number];
-  ByBucket completed(ring.all_reduce.buckets());
+  ring.arrived = ring.members.size();
+  if (is_reduced_each_time(ring)) return;
+  ByBucket completed(ring.gradients.buckets());
   for (ReplicaId member : ring.members) {
     const ByBucket& own = workers_[member].completed;
     const std::vector<RingBucket>& buckets = state_.shape.buckets(stage_of(state_, member));
@@ -177,8 +229,16 @@ void Synchronise::reduce_iteration(std::size_t number) {
       ops.insert(ops.end(), own[k].begin(), own[k].end());
     }
   }
-  ring.arrived = ring.members.size();
   all_reduce(ring, std::move(completed), state_.number(0));
+}
+
+/// Adds what completes the ring's buckets.
+void Synchronise::add_completions(Round& round, std::size_t of_ring, const EndedBackward& ended) const {
+  round.completed.resize(rings_[of_ring].gradients.buckets());
+  const std::vector<RingBucket>& buckets = state_.shape.buckets(stage_of(state_, ended.replica));
+  for (std::size_t k = 0; k < buckets.size(); ++k) {
+    if (buckets[k].ring == of_ring) round.completed[buckets[k].bucket].push_back(completion(ended, k));
+  }
 }
 
 /// Asynchronous: collects the backwards of a round before an update, and appends the all-reduce when every member has
@@ -186,11 +246,7 @@ void Synchronise::reduce_iteration(std::size_t number) {
 void Synchronise::note_round(std::size_t of_ring, std::int64_t number, const EndedBackward& ended) {
   Ring& ring = rings_[of_ring];
   Round& round = ring.rounds[number];
-  round.completed.resize(ring.all_reduce.buckets());
-  const std::vector<RingBucket>& buckets = state_.shape.buckets(stage_of(state_, ended.replica));
-  for (std::size_t k = 0; k < buckets.size(); ++k) {
-    if (buckets[k].ring == of_ring) round.completed[buckets[k].bucket].push_back(completion(ended, k));
-  }
+  add_completions(round, of_ring, ended);
   if (++round.arrived < ring.members.size()) return;
   ByBucket completed = std::move(round.completed);
   ring.rounds.erase(number);
@@ -203,8 +259,9 @@ void Synchronise::note_round(std::size_t of_ring, std::int64_t number, const End
 void Synchronise::all_reduce(Ring& ring, ByBucket completed, std::uint32_t first_microbatch) {
   if (completed.empty()) return;
   for (std::size_t k = 0; k < completed.size(); ++k) {
-    if (k > 0) completed[k].push_back(ring.end);
-    ring.end = ring.all_reduce.append(k, completed[k], first_microbatch);
+    const bool follows = k > 0 || (is_reduced_each_time(ring) && !ring.end.is_none());
+    if (follows) completed[k].push_back(ring.end);
+    ring.end = ring.gradients.append(k, completed[k], first_microbatch);
   }
   for (ReplicaId member : ring.members) {
     Worker& worker = workers_[member];
@@ -233,6 +290,20 @@ void Synchronise::flush() {
   for (ReplicaId id : state_.replicas().all()) {
     if (update_time(id) > Seconds(0)) append_update(id, workers_[id].synchronised);
   }
+  if (gathers_under_forwards_) return;
+  for (Ring& ring : rings_) gather_after_update(ring);
+}
+
+/// Appends the all-gathers after the last operation of every member: its update, if that takes time.
+void Synchronise::gather_after_update(Ring& ring) {
+  if (ring.weights.buckets() == 0) return;
+  std::vector<OpId> after;
+  for (const ReplicaId member : ring.members) {
+    const std::vector<OpId> last = last_of(member);
+    after.insert(after.end(), last.begin(), last.end());
+  }
+  gather_weights(ring, std::move(after), state_.number(0));
+  for (const ReplicaId member : ring.members) workers_[member].synchronised.push_back(ring.gathered.back());
 }
 
 /// The barrier waits for the last operation appended to every lane. A ready lane may run its operations in another
@@ -253,6 +324,7 @@ void Synchronise::end_iteration() {
   }
   for (Worker& worker : workers_) {
     worker.backwards = worker.due = 0;
+    worker.has_weights = false;
     worker.last_backwards.clear();
     worker.completed.clear();
     worker.synchronised.clear();
@@ -260,6 +332,7 @@ void Synchronise::end_iteration() {
   for (Ring& ring : rings_) {
     ring.arrived = 0;
     ring.end = OpId::none();
+    ring.gathered.clear();
   }
 }
 
@@ -296,6 +369,7 @@ OpId Synchronise::oldest() const {
     for (const std::vector<OpId>& ops : worker.completed) hold(ops);
   }
   for (const Ring& ring : rings_) {
+    hold(ring.gathered);
     for (const auto& [number, round] : ring.rounds) {
       for (const std::vector<OpId>& ops : round.completed) hold(ops);
     }

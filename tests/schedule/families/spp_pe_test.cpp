@@ -34,7 +34,7 @@ std::vector<std::pair<DeviceId, Bytes>> ledger_of(const RandomCase& random) {
       const Share share = Replicas(plan)[Replicas(plan).of(id)[r]].share;
       const Bytes crossing = boundary_bytes(plan, all, id, stage.replicas[r].lead());
       const StaticMemory held =
-          static_memory(plan.training, work.parameters, program.weight_versions[id.value()], crossing, share);
+          static_memory(plan.training, {work.parameters, program.weight_versions[id.value()]}, crossing, share);
       const std::int64_t count = program.in_flight[id.value()];
       peaks.emplace_back(stage.replicas[r].lead(), peak_memory(held, scaled(work, 1.0, share), count));
     }

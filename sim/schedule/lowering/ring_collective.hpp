@@ -9,28 +9,29 @@
 
 namespace stagecraft {
 
-/// The replicas that sum up their gradients, in the order of the ring.
-struct AllReduceRing {
-  std::vector<ReplicaId> members;  ///< on different devices
-  std::vector<GradientBucket> buckets;
-  std::uint16_t number = 0;  ///< among the plan's rings
+/// What replicas sum up of gradients, or gather of weights.
+struct RingWork {
+  Exchange::Kind kind = Exchange::Kind::AllReduce;
+  std::vector<ReplicaId> members;  ///< on different devices, in the order of the ring
+  std::vector<Bytes> buckets;
+  std::uint16_t number = 0;  ///< of the ring among the plan's
 };
 
-/// Lowers the all-reduces of one ring of replicas. Groups form one ring for each of their members, at the same time.
+/// Lowers the collectives of one kind of one ring of replicas. Groups form one ring for each of their members, at the same time.
 ///
 /// All steps of a phase are modelled by one flow for each connection. A flow brings the latency of one step itself, so
 /// the mark at the begin of the phase takes that of the others. The last chunk of every member crosses every
 /// connection, so nobody has the result before the mark at the end, which waits for all flows.
 ///
 /// On the analytic network, and with a table of measured bandwidths, a formula gives the time, and no link is used.
-class RingAllReduce {
+class RingCollective {
  public:
   /// `is_lowered`: on the analytic network, too, it takes as long as on the platform's. `state` must outlive it.
-  RingAllReduce(LoweringState& state, AllReduceRing ring, bool is_lowered);
+  RingCollective(LoweringState& state, RingWork work, bool is_lowered);
 
   /// 0 if there is nothing to exchange: for a replica alone, and without parameters.
-  [[nodiscard]] std::size_t buckets() const { return exchanges_.size(); }
-  /// Appends the all-reduce of a bucket, which begins after the operations `after`. Returns the mark at its end.
+  [[nodiscard]] std::size_t buckets() const { return buckets_.size(); }
+  /// Appends the collective of a bucket, which begins after the operations `after`. Returns the mark at its end.
   OpId append(std::size_t bucket, const std::vector<OpId>& after, std::uint32_t first_microbatch);
 
  private:
@@ -38,16 +39,17 @@ class RingAllReduce {
     Seconds latency;  ///< of all steps but one
     std::vector<Op> flows;
   };
-  /// The phases of one bucket's all-reduce.
-  using Exchange = std::vector<Phase>;
+  /// The phases of one bucket's collective.
+  using Phases = std::vector<Phase>;
 
   [[nodiscard]] Op op(OpKind kind) const;
-  [[nodiscard]] Exchange by_formula(Seconds seconds) const;
-  [[nodiscard]] Exchange over_links(const MemberRings& rings, Bytes begin, Bytes end) const;
+  [[nodiscard]] Op flow() const;
+  [[nodiscard]] Phases by_formula(Seconds seconds) const;
+  [[nodiscard]] Phases over_links(const MemberRings& rings, Bytes begin, Bytes end) const;
 
   LoweringState& state_;
-  AllReduceRing ring_;
-  std::vector<Exchange> exchanges_;  ///< by bucket
+  RingWork work_;
+  std::vector<Phases> buckets_;  ///< by bucket
 };
 
 }  // namespace stagecraft
