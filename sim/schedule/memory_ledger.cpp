@@ -1,5 +1,6 @@
 #include "sim/schedule/memory_ledger.hpp"
 
+#include "sim/schedule/gather_units.hpp"
 #include "sim/schedule/kept_plan.hpp"
 
 #include <algorithm>
@@ -41,22 +42,31 @@ std::int64_t dividing_replicas(const KeptPlan& kept, StageId stage) {
 
 namespace {
 
-/// What is whole while replicas exchange it: the bucket that they exchange, and the one that a computation reads or
-/// fills.
-Bytes exchange_buffers(const KeptPlan& kept, StageId stage) {
+/// The most weights that are gathered for a unit of a pass.
+Bytes most_gathered(const std::vector<WeightBucket>& weights, const ReplicaWork& work) {
+  Bytes most;
+  for (const WeightBucket& bucket : weights) most = std::max(most, bucket.bytes);
+  for (const std::vector<BackwardStep>& steps : work.in_buckets) {
+    for (const GatherUnit& unit : gather_units(steps, weights.size())) {
+      Bytes sum;
+      for (std::size_t at = unit.first_bucket; at < unit.end_bucket; ++at) sum += weights[at].bytes;
+      most = std::max(most, sum);
+    }
+  }
+  return most;
+}
+
+/// What is whole while replicas exchange it: what they exchange, and what a computation reads or fills.
+Bytes exchange_buffers(const KeptPlan& kept, ReplicaId id) {
   constexpr std::int64_t kAtOnce = 2;
   const std::int64_t zero = kept.plan.training.zero;
-  Bytes gradients;
-  Bytes weights;
+  if (zero < 2) return {};
   const RingBuckets& rings = kept.work->rings();
-  for (const std::size_t ring : rings.rings_of[stage.value()]) {
-    for (const GradientBucket& bucket : rings.rings[ring].buckets) gradients = std::max(gradients, bucket.bytes);
-    for (const WeightBucket& bucket : rings.rings[ring].weights) weights = std::max(weights, bucket.bytes);
-  }
-  Bytes sum;
-  if (zero >= 2) sum += gradients * kAtOnce;
-  if (zero >= 3) sum += weights * kAtOnce;
-  return sum;
+  const RingBuckets::Ring& ring = rings.rings[rings.rings_of[kept.replicas[id].stage.value()].front()];
+  Bytes most;
+  for (const GradientBucket& bucket : ring.buckets) most = std::max(most, bucket.bytes);
+  if (zero >= kMostDivided && !ring.weights.empty()) most += most_gathered(ring.weights, (*kept.work)[id]);
+  return most * kAtOnce;
 }
 
 }  // namespace
@@ -66,7 +76,7 @@ StaticMemory static_memory(const KeptPlan& kept, ReplicaId id, Bytes parameters,
   const HeldParameters held{parameters, weight_versions, dividing_replicas(kept, replica.stage)};
   const Bytes crossing = boundary_bytes(kept.plan, kept.work->boundaries(), replica.stage, replica.device);
   StaticMemory memory = static_memory(kept.plan.training, held, crossing, replica.share);
-  memory.buffers += exchange_buffers(kept, replica.stage);
+  memory.buffers += exchange_buffers(kept, id);
   return memory;
 }
 

@@ -128,6 +128,9 @@ ScheduleRefusals zero_refusals(const ScheduleFamily& family, const ScheduleProgr
     return {{family.name + " does not flush, so its replicas cannot divide the optimizer's state (zero)",
              "a schedule that flushes, such as 1f1b; or zero 0"}};
   }
+  if (kept.plan.training.zero >= kMostDivided && kept.replicas.pipelines() > 1) {
+    return {{"several pipelines cannot divide weights (zero 3)", "zero 2; or replicas of stages in one pipeline"}};
+  }
   for (const StageId stage : indices<StageId>(kept.plan.stages.size())) {
     if (kept.replicas.rings_of(stage).size() == 1) continue;
     return {{"pipelines that cut the layers differently cannot divide the optimizer's state (zero)", "zero 0"}};

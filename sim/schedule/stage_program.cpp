@@ -154,15 +154,16 @@ void add_exchanges(const std::vector<Exchange>& of_layer, std::vector<Exchange>&
 /// gradients is complete.
 class BackwardWalk {
  public:
-  BackwardWalk(const LayerGraph& graph, const Stage& stage, const std::vector<GradientBucket>& buckets,
-               StageProgram& program)
+  BackwardWalk(const LayerGraph& graph, const Stage& stage, const StageBuckets& buckets, StageProgram& program)
       : program_(program),
-        buckets_(buckets),
+        buckets_(buckets.gradients),
+        weights_(buckets.weights),
         segments_(actions_of<Recompute>(stage)),
         swaps_(actions_of<Swap>(stage)),
         actions_(actions_by_layer(segments_, swaps_)),
         stash_(graph, stage, segments_, actions_),
-        item_of_(swaps_.size(), kNone) {
+        item_of_(swaps_.size(), kNone),
+        weights_bucket_(weights_.empty() ? 0 : weights_.size() - 1) {
     program_.kept = stash_.kept();
   }
 
@@ -172,7 +173,8 @@ class BackwardWalk {
     const bool is_needed_first = swap != kNone && item_of_[swap] == kNone;
     const bool is_new_piece = program_.backward.empty() || is_needed_first || segment != open_segment_;
     if (is_new_piece && !program_.backward.empty()) close_piece();
-    if (is_new_piece || program_.backward.back().completes > 0) program_.backward.emplace_back();
+    const bool is_new_step = is_new_piece || program_.backward.back().completes > 0 || begins_bucket_;
+    if (is_new_step) program_.backward.emplace_back().weights = weights_bucket_;
     if (is_new_piece) open_piece(segment);
     BackwardStep& step = program_.backward.back();
     step.backward += layer.backward;
@@ -190,6 +192,8 @@ class BackwardWalk {
     used_up_ += stash_.release(id);
     for (; next_bucket_ < buckets_.size() && buckets_[next_bucket_].completed_by == id; ++next_bucket_)
       ++step.completes;
+    begins_bucket_ = weights_bucket_ > 0 && weights_[weights_bucket_].needed_by == id;
+    if (begins_bucket_) --weights_bucket_;
   }
 
   void end() { close_piece(); }
@@ -234,6 +238,7 @@ class BackwardWalk {
   void restore(LayerId id, const Layer& layer) {
     BackwardStep& first = program_.backward[piece_begin_];
     first.recompute += layer.forward;
+    first.weights = weights_bucket_;
     add_exchanges(layer.forward_exchanges, at_step(piece_begin_).recompute);
     first.restored += stash_.take(id);
     first.workspace = std::max(first.workspace, layer.workspace);
@@ -242,12 +247,15 @@ class BackwardWalk {
 
   StageProgram& program_;
   const std::vector<GradientBucket>& buckets_;
+  const std::vector<WeightBucket>& weights_;
   std::vector<Recompute> segments_;
   std::vector<Swap> swaps_;
   ActionsOf actions_;
   StashParts stash_;
   StepExchanges none_;                ///< of a device alone
   std::vector<std::size_t> item_of_;  ///< by swap: its position in `StageProgram::swapped`
+  std::size_t weights_bucket_;        ///< of weights, that the next layer has
+  bool begins_bucket_ = false;        ///< the next layer is the last one of it
   std::size_t next_bucket_ = 0;
   std::size_t open_segment_ = kNone;  ///< the segment of the layer that was taken last
   std::size_t piece_begin_ = 0;       ///< the first step of the open piece
@@ -307,7 +315,7 @@ Bytes StageProgram::backward_workspace() const {
 StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const StageBuckets& buckets) {
   StageProgram program;
   if (graph.degrees.devices() > 1) program.exchanges.emplace();
-  BackwardWalk walk(graph, stage, buckets.gradients, program);
+  BackwardWalk walk(graph, stage, buckets, program);
   for (std::size_t at = stage.layers.size(); at-- > 0;) {
     const LayerId id = stage.layers[at];
     const Layer& layer = graph.layers[id];

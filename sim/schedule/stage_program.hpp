@@ -29,6 +29,7 @@ struct BackwardStep {
   Bytes released;  ///< recomputed stash that is freed at its end: what it restored, or what an earlier step of its
                    ///< segment did
   Bytes freed;  ///< stash that is freed at its end, since no later step needs it; of all steps together the whole stash
+  std::size_t weights = 0;     ///< the first bucket of weights that it or its recompute needs, with all behind it
   std::size_t completes = 0;   ///< how many buckets of gradients are complete at its end, besides earlier ones
   Seconds exchange;            ///< the part of `backward` in which the members of a group exchange, at its end
   Seconds recompute_exchange;  ///< likewise of `recompute`
@@ -81,7 +82,7 @@ struct StageProgram {
 };
 
 /// The program for one whole microbatch on the profile's device. With `buckets`, those of the stage's layers, a step of
-/// the backward also ends where a bucket is complete, and the forward has parts.
+/// the backward also ends where a bucket is complete, or is needed no longer, and the forward has parts.
 /// **Requires** recompute segments of consecutive layers of the stage, and swapped layers of the stage outside them.
 [[nodiscard]] StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const StageBuckets& buckets = {});
 /// The program with all times multiplied by `factor`.

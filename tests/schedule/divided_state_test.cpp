@@ -128,6 +128,84 @@ TEST_CASE("divided state: gradients that are divided are reduced after every mic
   }
 }
 
+// Computing hides all gathers but the first of a forward, and all reduce-scatters but the last of a backward.
+TEST_CASE("divided state: weights that are divided are gathered for every pass, one layer ahead") {
+  const double exchange = 7 * 2e-6 + 7.0 / 8 * 200e6 / 25e9;  // of one layer's weights or gradients
+  const LayerGraph graph = even(10, 0.01, 0.03, Bytes(200'000'000));
+  for (const std::int64_t microbatches : {8, 24}) {
+    const Plan plan = replicated(graph, 8, microbatches, 3);
+    const double each = 10 * (0.01 + 0.03) + 2 * exchange;
+    CHECK(time_of(graph, one_switch(8), plan) ==
+          doctest::Approx(each * static_cast<double>(microbatches) / 8).epsilon(1e-9));
+    CHECK(time_of(graph, one_switch(8), plan, 3) ==
+          doctest::Approx(each * static_cast<double>(microbatches) / 8).epsilon(1e-9));
+  }
+}
+
+/// The clocks of replicas in step: of what they exchange one after the other, and of their computations.
+struct InStep {
+  double ring = 0.0;
+  double last = 0.0;    ///< the end of the last unit
+  double before = 0.0;  ///< of the one before
+  [[nodiscard]] double exchange(double after, double seconds) { return ring = std::max(ring, after) + seconds; }
+  void compute(double after, double seconds) {
+    before = last;
+    last = std::max(last, after) + seconds;
+  }
+};
+
+/// A pass of units with these times of gathering, computing and reducing.
+void run_pass(InStep& run, const std::vector<std::array<double, 3>>& units) {
+  std::vector<double> gathered = {run.exchange(run.before, units[0][0])};
+  for (std::size_t at = 0; at < units.size(); ++at) {
+    if (at + 1 < units.size()) gathered.push_back(run.exchange(run.last, units[at + 1][0]));
+    run.compute(gathered[at], units[at][1]);
+    if (units[at][2] > 0) static_cast<void>(run.exchange(run.last, units[at][2]));
+  }
+}
+
+// Where exchanges take longer than computing, too.
+TEST_CASE("divided state: gathers wait for each other and for the layer before last") {
+  const double exchange = 7 * 2e-6 + 7.0 / 8 * 200e6 / 25e9;
+  for (const double forward : {0.002, 0.005, 0.02}) {
+    CAPTURE(forward);
+    const LayerGraph graph = even(10, forward, 2 * forward, Bytes(200'000'000));
+    InStep run;
+    for (int microbatch = 0; microbatch < 3; ++microbatch) {
+      run_pass(run, {10, {exchange, forward, 0.0}});
+      run_pass(run, {10, {exchange, 2 * forward, exchange}});
+    }
+    CHECK(time_of(graph, one_switch(8), replicated(graph, 8, 24, 3)) == doctest::Approx(run.ring).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("divided state: a segment that is recomputed gathers its weights together") {
+  const double exchange = 7 * 2e-6 + 7.0 / 8 * 200e6 / 25e9;
+  const LayerGraph graph = even(4, 0.01, 0.02, Bytes(200'000'000));
+  Plan plan = replicated(graph, 8, 8, 3);
+  plan.stages[0].memory = {Recompute{{LayerId(1), LayerId(2)}}};
+  InStep run;
+  run_pass(run, {4, {exchange, 0.01, 0.0}});
+  // Layer 3; layers 2 and 1, gathered one after the other, recomputed for 0.02 s; layer 0.
+  const double third = run.exchange(run.before, exchange);
+  const double segment = run.exchange(run.exchange(run.last, exchange), exchange);
+  run.compute(third, 0.02);
+  static_cast<void>(run.exchange(run.last, exchange));
+  const double begin = run.last;
+  const double first = run.exchange(begin, exchange);
+  run.compute(segment, 0.04);
+  const double second_reduced = run.exchange(run.last, exchange);
+  run.compute(0.0, 0.02);
+  CHECK(second_reduced < run.last);
+  static_cast<void>(run.exchange(run.last, exchange));
+  run.compute(first, 0.02);
+  static_cast<void>(run.exchange(run.last, exchange));
+  const Report report = evaluate_plan(graph, one_switch(8), plan);
+  CHECK(report.end.value() == doctest::Approx(run.ring).epsilon(1e-9));
+  const Bytes layer(200'000'000);  // gathered: two units of two layers; reduced: two layers
+  CHECK(report.devices.front().memory.breakdown[static_cast<std::size_t>(MemoryCategory::Buffers)] == layer * 6);
+}
+
 TEST_CASE("divided state: the peak of a device has its part, and buffers for what is whole for a while") {
   const LayerGraph graph = even(10, 1, 2, Bytes(4 * 1001));
   const auto peak = [&](std::int64_t zero) {
@@ -145,6 +223,7 @@ TEST_CASE("divided state: the peak of a device has its part, and buffers for wha
   CHECK(kept == std::vector<std::int64_t>{whole, whole, 2 * whole, rest});
   CHECK(peak(1) == std::vector<std::int64_t>{whole, whole, 2 * part, rest});
   CHECK(peak(2) == std::vector<std::int64_t>{whole, part, 2 * part, rest + 2 * 4 * 1001});
+  CHECK(peak(3) == std::vector<std::int64_t>{part, part, 2 * part, rest + 4 * 4 * 1001});
 }
 
 /// What a run sends from each place, by kind.
@@ -182,7 +261,7 @@ TEST_CASE("divided state: no run is faster than its lower bound, and nothing cha
     if (random.plan.schedule.name == "pipedream") continue;
     for (Layer& layer : random.graph.layers) layer.parameters = layer.parameters * 400'000;
     const Report whole = evaluate_plan(random.graph, random.platform, random.plan);
-    for (const std::int64_t zero : {1, 2}) {
+    for (const std::int64_t zero : {1, 2, 3}) {
       CAPTURE(zero);
       random.plan.training.zero = zero;
       const Report report = evaluate_plan(random.graph, random.platform, random.plan);

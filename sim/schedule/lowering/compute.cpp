@@ -37,14 +37,6 @@ const std::vector<StepExchanges>* exchanges_of(const WorkerShape& worker, const 
   return &steps == &program.backward ? &program.exchanges->steps : &worker.work.exchanges_in_buckets[set];
 }
 
-/// The time of the k-th of a forward's parts between which weights may be missing, of a forward that takes `whole`.
-Seconds part_of_forward(const std::vector<Seconds>& parts, std::size_t k, Seconds whole) {
-  Seconds sum;
-  for (const Seconds part : parts) sum += part;
-  if (sum <= Seconds(0)) return k == 0 ? whole : Seconds(0);
-  return whole * (parts[k] / sum);
-}
-
 /// What a group exchanges in the forward of one program and the backward of another one.
 std::vector<Exchange> exchanges_of_pair(const StageProgram& forth, const StageProgram& back) {
   std::vector<Exchange> all = forth.exchanges->forward;
@@ -58,7 +50,11 @@ std::vector<Exchange> exchanges_of_pair(const StageProgram& forth, const StagePr
 }  // namespace
 
 Compute::Compute(const LoweringParts& parts)
-    : state_(parts.state), parts_(parts), group_exchanges_(parts.state), awaited_(parts.state.replicas().size()) {}
+    : state_(parts.state),
+      parts_(parts),
+      group_exchanges_(parts.state),
+      joint_(parts.state),
+      awaited_(parts.state.replicas().size()) {}
 
 void Compute::take(const Schedule& schedule) {
   for (const DeviceOrder& order : schedule.devices) {
@@ -127,44 +123,64 @@ bool Compute::take_awaited(const Task& task, OpId& after) {
 }
 
 bool Compute::lower_forward(const Task& task) {
+  if (parts_.synchronise.gathers_for_passes(task.replica)) return lower_jointly(task, 0);
   OpId after;
   if (!has_forward_inputs(task) || !take_awaited(task, after)) return false;
   parts_.delivery.about_to_use(task.replica, task.index, false);
-  Op op = state_.computation(task.replica, OpKind::Forward, task.action.microbatch);
-  op.seconds = seconds_or(task.action, task.program.forward);
-  const std::vector<Exchange>* shared = task.worker.shares_links ? &task.program.exchanges->forward : nullptr;
-  const ExchangePart exchange = split_off(op, task.program.exchange, shared);
+  auto [op, exchange] = forward_of(task);
   const OpId id = append_forward(task, op, after);
   finish_forward(task, append_exchange(task, exchange, id));
   return true;
 }
 
-/// Appends a forward: one operation, or one for each bucket of weights that are missing, which waits for it. Returns
-/// the last one.
+/// A forward without what a group exchanges at its end, and that.
+std::pair<Op, ExchangePart> Compute::forward_of(const Task& task) const {
+  Op op = state_.computation(task.replica, OpKind::Forward, task.action.microbatch);
+  op.seconds = seconds_or(task.action, task.program.forward);
+  const std::vector<Exchange>* shared = task.worker.shares_links ? &task.program.exchanges->forward : nullptr;
+  const ExchangePart exchange = split_off(op, task.program.exchange, shared);
+  return {op, exchange};
+}
+
+/// The time of the k-th part of a forward that takes `whole`.
+Seconds Compute::part_of_forward(const Task& task, std::size_t k, Seconds whole) const {
+  const ReplicaWork& work = task.worker.work;
+  const std::int64_t local = state_.replicas().local(task.replica, task.action.microbatch);
+  const std::vector<Seconds>& parts = work.forwards_in_buckets[work.programs.set_of(local)];
+  Seconds sum;
+  for (const Seconds part : parts) sum += part;
+  if (sum <= Seconds(0)) return k == 0 ? whole : Seconds(0);
+  return whole * (parts[k] / sum);
+}
+
+/// Appends the k-th part of a forward, which also waits for its bucket of weights if there is one. The first one waits
+/// for the inputs of the whole, and for the backward `after`.
+OpId Compute::append_part(const Task& task, Op op, std::size_t k, OpId weights, OpId after) {
+  op.continues = k > 0;
+  const OpId id = append(task, op);
+  if (k == 0) {
+    state_.writer.depend_on(task.board.forward_inputs(task.index));
+    if (!after.is_none()) state_.writer.depend_on(after);
+    if (parts_.swapping.is_active()) parts_.swapping.depend_on_backlog(task.replica, task.action.microbatch);
+    parts_.live.depend_forward(task.replica, task.action.microbatch);
+    state_.writer.take(op.from, MemoryCategory::Stash, task.program.stash());
+  }
+  if (!weights.is_none()) state_.writer.depend_on(weights);
+  state_.writer.hold_while_it_runs(op.from, task.program.workspace);
+  return id;
+}
+
+/// Appends a forward: one operation, or one for each bucket of weights that are missing. Returns the last one.
 OpId Compute::append_forward(const Task& task, Op op, OpId after) {
   const std::vector<OpId>& weights = parts_.synchronise.weights_before_forward(task.replica);
-  const bool is_divided = weights.size() > 1 && !state_.is_on_ready_lane(task.replica);
   const Seconds whole = op.seconds;
-  const auto part = [&](std::size_t k) {
-    const std::int64_t local = state_.replicas().local(task.replica, task.action.microbatch);
-    const ReplicaWork& work = task.worker.work;
-    return part_of_forward(work.forwards_in_buckets[work.programs.set_of(local)], k, whole);
-  };
-  if (is_divided) op.seconds = part(0);
-  OpId id = append(task, op);
-  state_.writer.depend_on(task.board.forward_inputs(task.index));
-  if (!after.is_none()) state_.writer.depend_on(after);
-  if (!weights.empty()) state_.writer.depend_on(is_divided ? weights.front() : weights.back());
-  if (parts_.swapping.is_active()) parts_.swapping.depend_on_backlog(task.replica, task.action.microbatch);
-  parts_.live.depend_forward(task.replica, task.action.microbatch);
-  state_.writer.take(op.from, MemoryCategory::Stash, task.program.stash());
-  state_.writer.hold_while_it_runs(op.from, task.program.workspace);
-  for (std::size_t k = 1; is_divided && k < weights.size(); ++k) {
-    op.continues = true;
-    op.seconds = part(k);
-    id = append(task, op);
-    state_.writer.depend_on(weights[k]);
-    state_.writer.hold_while_it_runs(op.from, task.program.workspace);
+  if (weights.size() < 2 || state_.is_on_ready_lane(task.replica)) {
+    return append_part(task, op, 0, weights.empty() ? OpId::none() : weights.back(), after);
+  }
+  OpId id;
+  for (std::size_t k = 0; k < weights.size(); ++k) {
+    op.seconds = part_of_forward(task, k, whole);
+    id = append_part(task, op, k, weights[k], after);
   }
   return id;
 }
@@ -218,55 +234,63 @@ OpId Compute::append_exchange(const Task& task, const ExchangePart& part, OpId b
 }
 
 /// The steps of a backward. If weight gradients end with it that are exchanged next, they end where a bucket of them is
-/// complete.
+/// complete; where weights are gathered for it, where a bucket of these is needed no longer.
 const std::vector<BackwardStep>& Compute::steps_of(const Task& task, bool ends_weights) const {
   const std::vector<std::vector<BackwardStep>>& in_buckets = task.worker.work.in_buckets;
-  const bool completes = ends_weights && !in_buckets.empty() && parts_.synchronise.may_complete_gradients(task.replica);
-  if (!completes) return task.program.backward;
+  const bool completes = ends_weights && parts_.synchronise.may_complete_gradients(task.replica);
+  if (in_buckets.empty() || (!completes && !parts_.synchronise.gathers_for_passes(task.replica))) {
+    return task.program.backward;
+  }
   return in_buckets[task.worker.work.programs.set_of(state_.replicas().local(task.replica, task.action.microbatch))];
 }
 
-/// Appends a backward step by step, from the last layer to the first, each step after its recompute if the plan has
-/// one. Returns the last operation; the caller may still add memory changes to it. Appends to `completes` what
-/// completes each bucket of gradients.
-OpId Compute::append_steps(const Task& task, std::vector<OpId>& completes) {
-  const bool whole = task.action.kind == ActionKind::Backward;
-  const std::vector<BackwardStep>& steps = steps_of(task, whole);
+Compute::Steps Compute::begin_steps(const Task& task) const {
+  const std::vector<BackwardStep>& steps = steps_of(task, task.action.kind == ActionKind::Backward);
   const std::size_t set =
       task.worker.work.programs.set_of(state_.replicas().local(task.replica, task.action.microbatch));
-  const std::vector<StepExchanges>* exchanges = exchanges_of(task.worker, task.program, set, steps);
-  const PlaceId place = task.worker.place;
-  OpId before = OpId::none();
-  const auto append_one = [&](Op op, const BackwardStep& step, bool is_recompute) {
-    const bool is_first = before.is_none();
+  return {steps, exchanges_of(task.worker, task.program, set, steps), OpId::none(), {}};
+}
+
+/// Appends a step of a backward, after its recompute if the plan has one; the first of both waits for `weights` too.
+void Compute::append_step(const Task& task, Steps& steps, std::size_t at, OpId weights) {
+  const bool whole = task.action.kind == ActionKind::Backward;
+  const BackwardStep& step = steps.all[at];
+  const auto append_one = [&](Op op, bool is_recompute) {
+    const bool is_first = steps.last.is_none();
     const std::vector<Exchange>* shared = nullptr;
-    if (exchanges != nullptr) {
-      const StepExchanges& own = (*exchanges)[static_cast<std::size_t>(&step - steps.data())];
+    if (steps.exchanges != nullptr) {
+      const StepExchanges& own = (*steps.exchanges)[at];
       shared = is_recompute ? &own.recompute : &own.backward;
     }
     const ExchangePart exchange = split_off(op, is_recompute ? step.recompute_exchange : step.exchange, shared);
-    before = append_next(task, op, before);
+    steps.last = append_next(task, op, steps.last);
     if (is_first) depend_on_backward_inputs(task);
     if (is_recompute == step.recomputes) depend_on_copy_back(task, step);
-    state_.writer.hold_while_it_runs(place, step.workspace);
-    if (is_recompute) state_.writer.take(place, MemoryCategory::Workspace, step.restored);
-    before = append_exchange(task, exchange, before);
+    if (is_recompute == step.recomputes && !weights.is_none()) state_.writer.depend_on(weights);
+    state_.writer.hold_while_it_runs(task.worker.place, step.workspace);
+    if (is_recompute) state_.writer.take(task.worker.place, MemoryCategory::Workspace, step.restored);
+    steps.last = append_exchange(task, exchange, steps.last);
   };
-  for (const BackwardStep& step : steps) {
-    if (step.recomputes) {
-      Op recompute = state_.computation(task.replica, OpKind::Recompute, task.action.microbatch);
-      recompute.seconds = step.recompute;
-      append_one(recompute, step, true);
-    }
-    Op backward =
-        state_.computation(task.replica, whole ? OpKind::Backward : OpKind::BackwardInput, task.action.microbatch);
-    backward.seconds = step_seconds(steps, step, task.action);
-    backward.closes = whole && &step == &steps.back();
-    append_one(backward, step, false);
-    free_after(task, step, whole);
-    completes.insert(completes.end(), step.completes, before);
+  if (step.recomputes) {
+    Op recompute = state_.computation(task.replica, OpKind::Recompute, task.action.microbatch);
+    recompute.seconds = step.recompute;
+    append_one(recompute, true);
   }
-  return before;
+  Op backward =
+      state_.computation(task.replica, whole ? OpKind::Backward : OpKind::BackwardInput, task.action.microbatch);
+  backward.seconds = step_seconds(steps.all, step, task.action);
+  backward.closes = whole && &step == &steps.all.back();
+  append_one(backward, false);
+  free_after(task, step, whole);
+  steps.completes.insert(steps.completes.end(), step.completes, steps.last);
+}
+
+/// Appends a backward step by step, from the last layer to the first. The caller may still add memory changes to the
+/// last operation.
+Compute::Steps Compute::append_steps(const Task& task) {
+  Steps steps = begin_steps(task);
+  for (std::size_t at = 0; at < steps.all.size(); ++at) append_step(task, steps, at, OpId::none());
+  return steps;
 }
 
 /// The end of a step frees what no later one needs: all of it, or of an input half the share that is not for the weight
@@ -280,21 +304,23 @@ void Compute::free_after(const Task& task, const BackwardStep& step, bool whole)
 Bytes Compute::left_for_weight(Bytes bytes) const { return left_by_input_half(bytes, state_.shape.plan().training); }
 
 bool Compute::lower_backward(const Task& task, std::size_t position) {
+  if (parts_.synchronise.gathers_for_passes(task.replica)) return lower_jointly(task, position);
   if (!has_backward_inputs(task)) return false;
   if (parts_.swapping.is_active()) parts_.swapping.before_backward(task.replica, position);
   parts_.delivery.about_to_use(task.replica, task.index, true);
   parts_.synchronise.step_before_backward(task.replica);
   if (parts_.versions.is_active()) parts_.versions.before_backward(task.replica, task.action.microbatch);
-  std::vector<OpId> completes;
-  const OpId id = append_steps(task, completes);
+  Steps steps = append_steps(task);
   if (parts_.versions.is_active()) parts_.versions.release(task.replica, task.action.microbatch);
-  if (task.action.kind == ActionKind::Backward) {
-    finish_backward(task, id, std::move(completes));
-    return true;
-  }
-  task.board.at(task.index).input = id;
-  parts_.delivery.send(task.replica, task.action.microbatch, id, true);
+  finish_steps(task, steps.last, std::move(steps.completes));
   return true;
+}
+
+/// The end of a backward, or of its input half.
+void Compute::finish_steps(const Task& task, OpId op, std::vector<OpId> completes) {
+  if (task.action.kind == ActionKind::Backward) return finish_backward(task, op, std::move(completes));
+  task.board.at(task.index).input = op;
+  parts_.delivery.send(task.replica, task.action.microbatch, op, true);
 }
 
 void Compute::finish_backward(const Task& task, OpId op, std::vector<OpId> completes) {
@@ -304,7 +330,7 @@ void Compute::finish_backward(const Task& task, OpId op, std::vector<OpId> compl
   board.finish(task.index);
   auto& awaited = awaited_[task.replica.value()];
   if (const auto found = awaited.find(task.index); found != awaited.end()) found->second = op;
-  ended_ = EndedBackward{task.replica, task.action.microbatch, op, std::move(completes)};
+  ended_ = EndedBackward{task.replica, task.action.microbatch, op, std::move(completes), false};
 }
 
 /// Appends one operation for the weight gradients of all steps, or one for each bucket of them. What the input-gradient
@@ -353,6 +379,9 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   const Task& back = first_is_forward ? second : first;
   STAGECRAFT_CHECK(forth.action.kind == ActionKind::Forward && back.action.kind == ActionKind::Backward,
                    "a joined pair of actions is a forward and a backward");
+  if (parts_.synchronise.gathers_for_passes(forth.replica) || parts_.synchronise.gathers_for_passes(back.replica)) {
+    throw InputError("a forward and a backward that run as a pair cannot gather weights (zero 3)", {}, "zero 2");
+  }
   OpId after;
   if (!has_forward_inputs(forth) || !has_backward_inputs(back) || !take_awaited(forth, after)) return false;
   parts_.delivery.about_to_use(forth.replica, forth.index, false);
@@ -405,7 +434,7 @@ bool Compute::lower_mark(const Task& task) {
 }
 
 OpId Compute::oldest() const {
-  OpId oldest = OpId::none();
+  OpId oldest = joint_.oldest();
   for (const auto& awaited : awaited_) {
     for (const auto& [index, op] : awaited) oldest = std::min(oldest, op);
   }

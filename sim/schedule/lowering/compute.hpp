@@ -1,7 +1,9 @@
 #pragma once
 
+#include "sim/schedule/gather_units.hpp"
 #include "sim/schedule/lowering/delivery.hpp"
 #include "sim/schedule/lowering/group_exchanges.hpp"
+#include "sim/schedule/lowering/joint_passes.hpp"
 #include "sim/schedule/lowering/live_switch.hpp"
 #include "sim/schedule/lowering/orders.hpp"
 #include "sim/schedule/lowering/swapping.hpp"
@@ -11,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -51,6 +54,22 @@ class Compute {
     const WorkerShape& worker;
     const StageProgram& program;
   };
+  /// A backward of which some steps have been appended.
+  struct Steps {
+    const std::vector<BackwardStep>& all;
+    const std::vector<StepExchanges>* exchanges;  ///< of a group that shares links; null for others
+    OpId last;                                    ///< none before the first
+    std::vector<OpId> completes;                  ///< what completes each bucket of gradients
+  };
+  /// A pass that is being appended together with those of other replicas.
+  struct Together {
+    Task task;
+    OpId after;             ///< a backward that a forward waits for
+    Op op;                  ///< a forward
+    ExchangePart exchange;  ///< at its end
+    std::optional<Steps> steps;
+    OpId last;
+  };
   [[nodiscard]] Task task_of(std::size_t device, const Action& action) const {
     const ReplicaId replica = state_.shape.replica_on(device, action.stage);
     const WorkerShape& worker = state_.worker(replica, action.microbatch, is_backward(action.kind));
@@ -61,17 +80,27 @@ class Compute {
   [[nodiscard]] bool has_backward_inputs(const Task& task) const;
   [[nodiscard]] bool take_awaited(const Task& task, OpId& after);
   [[nodiscard]] bool lower_forward(const Task& task);
-  OpId append_forward(const Task& task, Op op, OpId after);
   [[nodiscard]] bool lower_backward(const Task& task, std::size_t position);
   [[nodiscard]] bool lower_backward_weight(const Task& task);
+  [[nodiscard]] bool lower_jointly(const Task& task, std::size_t position);
+  void append_together(const std::vector<ArrivedPass>& passes);
+  void append_unit(Together& pass, const GatherUnit& unit, OpId weights);
+  void reduce_after_unit(const std::vector<Together>& passes, std::size_t before);
   [[nodiscard]] bool lower_pair(const Task& first, const Task& second, std::size_t back_position);
   [[nodiscard]] bool lower_mark(const Task& task);
 
   OpId append(const Task& task, const Op& op);
   OpId append_next(const Task& task, const Op& op, OpId before);
   OpId append_exchange(const Task& task, const ExchangePart& part, OpId before);
+  [[nodiscard]] std::pair<Op, ExchangePart> forward_of(const Task& task) const;
+  [[nodiscard]] Seconds part_of_forward(const Task& task, std::size_t k, Seconds whole) const;
+  OpId append_part(const Task& task, Op op, std::size_t k, OpId weights, OpId after);
+  OpId append_forward(const Task& task, Op op, OpId after);
   [[nodiscard]] const std::vector<BackwardStep>& steps_of(const Task& task, bool ends_weights) const;
-  OpId append_steps(const Task& task, std::vector<OpId>& completes);
+  [[nodiscard]] Steps begin_steps(const Task& task) const;
+  void append_step(const Task& task, Steps& steps, std::size_t at, OpId weights);
+  [[nodiscard]] Steps append_steps(const Task& task);
+  void finish_steps(const Task& task, OpId op, std::vector<OpId> completes);
   void depend_on_backward_inputs(const Task& task);
   void depend_on_copy_back(const Task& task, const BackwardStep& step);
   void finish_forward(const Task& task, OpId op);
@@ -82,6 +111,7 @@ class Compute {
   LoweringState& state_;
   LoweringParts parts_;
   GroupExchanges group_exchanges_;
+  JointPasses joint_;
   /// By replica and board index: the backwards that a forward will wait for; none until they are appended. An entry
   /// outlives the microbatch on the board, which forgets it at its end.
   std::vector<std::map<std::int64_t, OpId>> awaited_;

@@ -180,7 +180,8 @@ void PlanRun::close_lanes() {
 }
 
 bool PlanRun::needs_whole_iteration() const {
-  return state_.lanes.any_ready() && (has_segments() || orders_.has_any_left());
+  const bool gathers = shape_.plan().training.zero >= kMostDivided;  // ahead of passes, in the same window
+  return (state_.lanes.any_ready() || gathers) && (has_segments() || orders_.has_any_left());
 }
 
 bool PlanRun::is_one_pass() const {

@@ -40,6 +40,7 @@ Synchronise::Synchronise(LoweringState& state, bool synchronous, bool lowered_al
       synchronous_(synchronous),
       gathers_under_forwards_(state.shape.plan().training.bucket() > Bytes(0)),
       divides_gradients_(state.shape.plan().training.zero >= 2),
+      divides_weights_(state.shape.plan().training.zero >= 3),
       rounds_per_update_(state.shape.plan().rounds_per_update) {
   workers_.resize(state.replicas().size());
   for (const RingBuckets::Ring& ring : state.shape.rings().rings) {
@@ -102,9 +103,9 @@ bool Synchronise::can_run_backward(ReplicaId replica, std::int64_t index) const 
 
 const std::vector<OpId>& Synchronise::weights_before_forward(ReplicaId replica) {
   static const std::vector<OpId> kNothing;
-  if (!gathers_under_forwards_) return kNothing;
+  if (!gathers_under_forwards_ || divides_weights_) return kNothing;
   Worker& worker = workers_[replica];
-  Ring& ring = rings_[rings_of(state_, replica).front()];
+  Ring& ring = own_ring(replica);
   if (ring.weights.buckets() == 0) return kNothing;
   if (std::exchange(worker.has_weights, true) && !state_.is_on_ready_lane(replica)) return kNothing;
   if (ring.gathered.empty()) {
@@ -116,6 +117,25 @@ const std::vector<OpId>& Synchronise::weights_before_forward(ReplicaId replica) 
     gather_weights(ring, std::move(barriers), state_.number(0));
   }
   return ring.gathered;
+}
+
+OpId Synchronise::gather_unit(ReplicaId replica, const GatherUnit& unit, std::vector<OpId> after,
+                              std::uint32_t microbatch) {
+  Ring& ring = own_ring(replica);
+  for (std::size_t bucket = unit.end_bucket; bucket-- > unit.first_bucket;) {
+    if (!ring.end.is_none()) after.push_back(ring.end);
+    ring.end = ring.weights.append(bucket, std::exchange(after, {}), state_.number(microbatch));
+  }
+  return ring.end;
+}
+
+void Synchronise::reduce_bucket(ReplicaId replica, std::size_t k, std::vector<OpId> after, std::uint32_t microbatch) {
+  const RingBucket& bucket = state_.shape.buckets(stage_of(state_, replica))[k];
+  if (bucket.ring != rings_of(state_, replica).front()) return;
+  Ring& ring = own_ring(replica);
+  if (!ring.end.is_none()) after.push_back(ring.end);
+  ring.end = ring.gradients.append(bucket.bucket, after, state_.number(microbatch));
+  note_reduced(ring);
 }
 
 /// Appends the all-gathers of all buckets, one after the other.
@@ -168,7 +188,7 @@ void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment
     return;
   }
   for (std::size_t ring : rings_of(state_, ended.replica)) {
-    if (is_reduced_each_time(rings_[ring])) note_part(ring, ended);
+    if (is_reduced_each_time(rings_[ring]) && !ended.is_reduced) note_part(ring, ended);
   }
   if (worker.backwards < worker.due || !is_last_segment) return;
   for (std::size_t ring : rings_of(state_, ended.replica)) {
@@ -263,6 +283,11 @@ void Synchronise::all_reduce(Ring& ring, ByBucket completed, std::uint32_t first
     if (follows) completed[k].push_back(ring.end);
     ring.end = ring.gradients.append(k, completed[k], first_microbatch);
   }
+  note_reduced(ring);
+}
+
+/// Updates of the ring's members wait for what it has exchanged so far.
+void Synchronise::note_reduced(const Ring& ring) {
   for (ReplicaId member : ring.members) {
     Worker& worker = workers_[member];
     worker.synchronised.clear();
@@ -370,6 +395,7 @@ OpId Synchronise::oldest() const {
   }
   for (const Ring& ring : rings_) {
     hold(ring.gathered);
+    if (divides_weights_) oldest = std::min(oldest, ring.end);
     for (const auto& [number, round] : ring.rounds) {
       for (const std::vector<OpId>& ops : round.completed) hold(ops);
     }

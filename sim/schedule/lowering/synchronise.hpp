@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/model/schedule.hpp"
+#include "sim/schedule/gather_units.hpp"
 #include "sim/schedule/lowering/lowering_state.hpp"
 #include "sim/schedule/lowering/ring_collective.hpp"
 #include "sim/schedule/lowering/version_swapping.hpp"
@@ -19,6 +20,7 @@ struct EndedBackward {
   std::uint32_t microbatch = 0;  ///< as the orders count it
   OpId op;
   std::vector<OpId> completes;  ///< by bucket of gradients: what completes it; empty: `op` completes all
+  bool is_reduced = false;      ///< its own ring's reduce-scatters have been appended
 };
 
 /// All-reduces and optimizer steps.
@@ -59,6 +61,21 @@ class Synchronise {
   /// What the replica's next forward waits for, bucket by bucket of its stage's weights: those that the update before has
   /// changed. Empty where nothing is missing. On a ready lane any forward may be the first, so all of them wait.
   [[nodiscard]] const std::vector<OpId>& weights_before_forward(ReplicaId replica);
+  /// Whether passes of the replica gather the weights of its stage, each for itself (`Training::zero` 3).
+  [[nodiscard]] bool gathers_for_passes(ReplicaId replica) const {
+    return divides_weights_ && own_ring(replica).weights.buckets() > 0;
+  }
+  /// The replicas with which it divides its stage's parameters.
+  [[nodiscard]] const std::vector<ReplicaId>& ring_members(ReplicaId replica) const {
+    return own_ring(replica).members;
+  }
+  [[nodiscard]] std::size_t weight_buckets(ReplicaId replica) const { return own_ring(replica).weights.buckets(); }
+  /// Appends the gathers of the weights for a unit of a pass, after `after` and all that the ring has exchanged before.
+  /// Returns the last one's end.
+  OpId gather_unit(ReplicaId replica, const GatherUnit& unit, std::vector<OpId> after, std::uint32_t microbatch);
+  /// Appends the reduce-scatter of the stage's k-th bucket of gradients, likewise; none of tied ones, which other
+  /// stages have too.
+  void reduce_bucket(ReplicaId replica, std::size_t k, std::vector<OpId> after, std::uint32_t microbatch);
   /// Whether the replica's next backward may be the last before an exchange of its gradients: the last of an iteration
   /// (on a ready lane, which runs them in another order, any of them), or that of a round before an update.
   [[nodiscard]] bool may_complete_gradients(ReplicaId replica) const;
@@ -109,7 +126,7 @@ class Synchronise {
     /// members have had.
     std::map<std::int64_t, Round> rounds;
     std::int64_t all_reduces = 0;  ///< asynchronous: those that have been appended
-    OpId end = OpId::none();       ///< of the last all-reduce
+    OpId end = OpId::none();       ///< of the last all-reduce, or whatever it exchanged last
     std::vector<OpId> gathered;    ///< by bucket of weights: when it has come in this iteration
   };
 
@@ -127,6 +144,13 @@ class Synchronise {
   /// Asynchronous: whether an all-reduce for which the replica waits follows its backwards so far.
   [[nodiscard]] bool is_reduced_after(ReplicaId replica) const;
   void note_last(const EndedBackward& ended);
+  [[nodiscard]] const Ring& own_ring(ReplicaId replica) const {
+    return rings_[state_.shape.rings().rings_of[state_.replicas()[replica].stage.value()].front()];
+  }
+  [[nodiscard]] Ring& own_ring(ReplicaId replica) {
+    return rings_[state_.shape.rings().rings_of[state_.replicas()[replica].stage.value()].front()];
+  }
+  void note_reduced(const Ring& ring);
   [[nodiscard]] bool is_reduced_each_time(const Ring& ring) const {
     return divides_gradients_ && ring.weights.buckets() > 0;
   }
@@ -146,6 +170,7 @@ class Synchronise {
   bool synchronous_;
   bool gathers_under_forwards_;
   bool divides_gradients_;
+  bool divides_weights_;
   std::int64_t rounds_per_update_;
   IndexVector<ReplicaId, Worker> workers_;
   std::vector<Ring> rings_;

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "sim/schedule/stage_program.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace stagecraft {
+
+/// Successive steps of a pass that begin when the same buckets of weights have been gathered for it.
+struct GatherUnit {
+  std::size_t first_step = 0;  ///< the steps [first_step, end_step)
+  std::size_t end_step = 0;
+  std::size_t first_bucket =
+      0;  ///< the buckets [first_bucket, end_bucket), which are gathered from the last to the first
+  std::size_t end_bucket = 0;
+};
+
+/// Those of a forward, whose parts are its steps: one for each bucket.
+[[nodiscard]] std::vector<GatherUnit> forward_units(std::size_t buckets);
+/// Those of a backward that needs `buckets` of them. A recompute needs the weights of its whole segment at once.
+[[nodiscard]] std::vector<GatherUnit> gather_units(const std::vector<BackwardStep>& steps, std::size_t buckets);
+
+}  // namespace stagecraft
