@@ -91,7 +91,7 @@ struct Operator {
   bool saves_input = false;        ///< the backward needs all tensors in `inputs`
   bool saves_output = false;       ///< the backward needs the output tensor
   std::int64_t saved_values = 0;   ///< activations kept beside tensors: gates and cells
-  std::int64_t saved_bytes = 0;    ///< kept beside tensors: masks, indices, statistics
+  std::int64_t saved_bytes = 0;    ///< kept beside tensors: masks, indices, statistics, the logits of a loss
   KernelDetail kernel;
   std::string layer;       ///< the layer it belongs to at `Granularity::Layer`
   std::string layer_type;  ///< equal for layers with equal numbers; may be empty

@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t kNormStatisticsBytes = 8;  ///< mean and reciprocal deviation of each row, fp32
 constexpr std::int64_t kLogSumBytes = 4;          ///< of each query and head, fp32
 constexpr std::int64_t kRmsStatisticsBytes = 4;   ///< reciprocal root mean square of each row, fp32
+constexpr std::int64_t kLogitBytes = 4;           ///< of each logit that a loss keeps, fp32
 
 /// One tensor in, one of the same size out.
 Operator pointwise(OperatorId input, std::int64_t values) {
@@ -184,14 +185,12 @@ OperatorId add_tied_decoder(Draft& draft, std::string_view words, OperatorId inp
 OperatorId add_loss(Draft& draft, OperatorId logits, std::int64_t tokens, std::int64_t vocabulary) {
   Operator softmax = pointwise(logits, tokens * vocabulary);
   softmax.kind = OperatorKind::Softmax;
-  softmax.saves_output = true;
+  softmax.saved_bytes = kLogitBytes * tokens * vocabulary;
   const OperatorId logarithms = add_operator(draft, "log_softmax", softmax);
   Operator loss;
   loss.inputs = {logarithms};
   loss.input_values = tokens * vocabulary;
   loss.output_values = 1;
-  loss.saves_input = true;
-  loss.saved_bytes = kTokenBytes * tokens;
   return add_operator(draft, "loss", loss);
 }
 

@@ -127,7 +127,8 @@ OperatorId add_fused_attention(Draft& draft, std::vector<OperatorId> inputs, std
 OperatorId add_tied_decoder(Draft& draft, std::string_view words, OperatorId input, Rows rows, std::int64_t vocabulary,
                             Bias bias);
 
-/// `log_softmax` and `loss`: cross-entropy over the vocabulary. PyTorch keeps the logarithms of all probabilities.
+/// `log_softmax` and `loss`: cross-entropy over the vocabulary. The first keeps the logits in four bytes, whatever the
+/// precision; the second writes its gradient without reading them.
 OperatorId add_loss(Draft& draft, OperatorId logits, std::int64_t tokens, std::int64_t vocabulary);
 
 }  // namespace stagecraft
