@@ -110,6 +110,7 @@ TEST_CASE("replay: equals evaluate where no flows meet and replicas divide their
     CAPTURE(seed);
     for (std::int64_t zero = 1; zero <= 3; ++zero) {
       CAPTURE(zero);
+      if (zero == 3 && !testing::run_together(random.plan)) continue;
       random.plan.training.zero = zero;
       LowerOptions options;
       options.iterations = 2;

@@ -138,6 +138,15 @@ class RandomPlans {
   RandomCaseOptions options_;
 };
 
+/// Whether the replicas of all stages take turns of one size, as passes that gather weights together must.
+inline bool run_together(const Plan& plan) {
+  const auto turns = [](const Stage& stage) { return alternating_replicas(stage); };
+  const auto is_alike = [&](const Stage& stage) {
+    return stage.shares.empty() && (turns(stage) == 1 || turns(stage) == turns(plan.stages.front()));
+  };
+  return std::ranges::all_of(plan.stages, is_alike);
+}
+
 inline RandomCase random_case(std::uint32_t seed, RandomCaseOptions options = {}) {
   return RandomPlans(seed, options).make();
 }

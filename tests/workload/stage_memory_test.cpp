@@ -2,6 +2,7 @@
 // program: parameters, and the bytes between the forward of a microbatch and its backward. T tokens, h hidden, V rows
 // of the table of words, t members of the group.
 #include "sim/model/plan.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/stage_program.hpp"
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
@@ -36,6 +37,8 @@ struct StageCase {
   Degrees degrees;
   Recomputed recomputed = Recomputed::Nothing;
   std::int64_t parameters = 0;
+  std::int64_t replicas = 1;       ///< that divide the optimizer's state
+  std::int64_t states = 0;         ///< weights, gradients and optimizer with the recipe `mixed`, in bytes
   std::int64_t activations = 0;    ///< of its blocks, and on the first stage the numbers of the tokens, in bytes
   std::int64_t head_and_loss = 0;  ///< on the last stage, in bytes
 };
@@ -50,9 +53,6 @@ Architecture gpt3() {
                       .dropouts = {.embedding = false}});  // its mask is not in the reference
 }
 
-// Parameters P follow from the states that were counted with the recipe `mixed`, with an optimizer that D replicas
-// divide, 6P + 12 ceil(P/D) bytes: 24,091,607,040 for D = 2, 60,226,959,360 for 8, 27,249,082,368 for 2, 19,053,439,488
-// and 18,883,736,064 for 16.
 std::vector<StageCase> stage_cases() {
   return {
       {.id = "llama3-8b on two stages in groups of two, the last stage",
@@ -62,6 +62,8 @@ std::vector<StageCase> stage_cases() {
        .stage = 1,
        .degrees = {.tensor = 2, .sequence = true},
        .parameters = 2'007'633'920,
+       .replicas = 2,
+       .states = 24'091'607'040,
        .activations = 9'135'718'400,
        .head_and_loss = 2'168'471'552},
       {.id = "llama3-8b on one device that recomputes all blocks",
@@ -69,6 +71,8 @@ std::vector<StageCase> stage_cases() {
        .blocks = 32,
        .recomputed = Recomputed::Blocks,
        .parameters = 8'030'261'248,
+       .replicas = 8,
+       .states = 60'226'959'360,
        .activations = 2'147'549'184,
        .head_and_loss = 4'336'943'104},
       {.id = "llama3-70b on four stages in groups of eight, the first stage",
@@ -77,6 +81,8 @@ std::vector<StageCase> stage_cases() {
        .stages = 4,
        .degrees = {.tensor = 8, .sequence = true},
        .parameters = 2'270'756'864,
+       .replicas = 2,
+       .states = 27'249'082'368,
        .activations = 5'625'839'616},
       {.id = "GPT-3 on eight stages in groups of eight that recompute all blocks, the first stage",
        .network = gpt3(),
@@ -85,6 +91,8 @@ std::vector<StageCase> stage_cases() {
        .degrees = {.tensor = 8, .sequence = false, .vocabulary_multiple = 128},
        .recomputed = Recomputed::Blocks,
        .parameters = 2'822'731'776,
+       .replicas = 16,
+       .states = 19'053'439'488,
        .activations = 603'996'160},
       {.id = "GPT-3 on eight stages in groups of eight that recompute scores, the last stage",
        .network = gpt3(),
@@ -94,6 +102,8 @@ std::vector<StageCase> stage_cases() {
        .degrees = {.tensor = 8, .sequence = true, .vocabulary_multiple = 128},
        .recomputed = Recomputed::Scores,
        .parameters = 2'797'590'528,
+       .replicas = 16,
+       .states = 18'883'736'064,
        .activations = 1'283'506'176,
        .head_and_loss = 65'013'760},
   };
@@ -146,6 +156,15 @@ std::int64_t kept_by(const LayerGraph& graph, const std::vector<LayerId>& layers
   return layers.empty() ? 0 : stage_program(graph, stage_with(graph, layers, recomputed)).kept.value();
 }
 
+std::int64_t states_of(const StageCase& of) {
+  Training training;
+  training.recipe = OptimizerRecipe::Mixed;
+  training.gradient_copies = kept_copies(OptimizerRecipe::Mixed).gradients;
+  training.optimizer_copies = kept_copies(OptimizerRecipe::Mixed).optimizer;
+  training.zero = 1;
+  return kept_state(training, {Bytes(2 * of.parameters), 1, of.replicas}).total().value();
+}
+
 /// What the last layer keeps of a microbatch, in bytes.
 std::int64_t kept_by_head(const Architecture& net, Precision precision, const Degrees& degrees, std::int64_t samples) {
   return graph_of(net, precision, degrees, Granularity::Block, samples).layers.back().stash.value();
@@ -166,6 +185,7 @@ TEST_CASE("stage memory: a device has the parameters and keeps the bytes that we
       (is_head(graph.layers[id]) ? head : blocks).push_back(id);
     }
     CHECK(stage_program(graph, stage_with(graph, all, of.recomputed)).parameters.value() == 2 * of.parameters);
+    CHECK(states_of(of) == of.states);
     CHECK(kept_by(graph, blocks, of.recomputed) == of.activations);
     CHECK(kept_by(graph, head, of.recomputed) == of.head_and_loss);
     CHECK(kept_by(graph, all, of.recomputed) == of.activations + of.head_and_loss);

@@ -82,8 +82,13 @@ std::size_t Orders::next_backward(std::size_t device, std::size_t position, Stag
 }
 
 void Orders::report_deadlock() const {
-  throw InputError("the schedule deadlocks: " + deadlock_text(state_, *this), {},
-                   "each of them waits for an action that comes later in the order of another device or channel");
+  std::string hint = "each of them waits for an action that comes later in the order of another device or channel";
+  if (state_.shape.plan().training.zero >= kMostDivided) {
+    hint =
+        "replicas that divide weights (zero 3) run their passes together, so they need turns of one size and orders "
+        "of one kind; or zero 2";
+  }
+  throw InputError("the schedule deadlocks: " + deadlock_text(state_, *this), {}, hint);
 }
 
 }  // namespace stagecraft
