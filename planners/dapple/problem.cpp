@@ -7,6 +7,7 @@
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/reduced_gradients.hpp"
 #include "sim/schedule/stage_program.hpp"
 

@@ -1,6 +1,19 @@
 #include "sim/schedule/gather_units.hpp"
 
+#include "sim/model/plan.hpp"
+
 namespace stagecraft {
+
+std::vector<Seconds> forward_parts(const LayerGraph& graph, const Stage& stage,
+                                   const std::vector<WeightBucket>& weights) {
+  std::vector<Seconds> parts(weights.size());
+  std::size_t next = 0;  // bucket
+  for (const LayerId id : stage.layers) {
+    while (next < weights.size() && weights[next].needed_by == id) ++next;
+    if (!parts.empty()) parts[next == 0 ? 0 : next - 1] += graph.layers[id].forward;
+  }
+  return parts;
+}
 
 std::vector<GatherUnit> forward_units(std::size_t buckets) {
   std::vector<GatherUnit> units;

@@ -16,6 +16,9 @@ struct GatherUnit {
   std::size_t end_bucket = 0;
 };
 
+/// The time of a forward by bucket of weights: of the layers that have them, and of those before the first.
+[[nodiscard]] std::vector<Seconds> forward_parts(const LayerGraph& graph, const Stage& stage,
+                                                 const std::vector<WeightBucket>& weights);
 /// Those of a forward, whose parts are its steps: one for each bucket.
 [[nodiscard]] std::vector<GatherUnit> forward_units(std::size_t buckets);
 /// Those of a backward that needs `buckets` of them. A recompute needs the weights of its whole segment at once.

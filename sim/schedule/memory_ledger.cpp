@@ -17,6 +17,12 @@ Bytes divided(const Training& training, Bytes parameters, std::int64_t replicas)
   return share_up(parameters, 1, replicas * bytes) * bytes;
 }
 
+Seconds update_time(const DeviceKind& kind, const Training& training, Bytes parameters, std::int64_t replicas) {
+  if (!kind.update_bandwidth) return Seconds(0);
+  const Bytes changed = training.zero > 0 ? divided(training, parameters, replicas) : parameters;
+  return changed * (1 + training.gradient_copies + training.optimizer_copies) / *kind.update_bandwidth;
+}
+
 StaticMemory kept_state(const Training& training, const HeldParameters& held) {
   const Bytes part = divided(training, held.bytes, held.replicas);
   const auto kept = [&](std::int64_t from) { return training.zero >= from ? part : held.bytes; };

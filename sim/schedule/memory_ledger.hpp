@@ -9,6 +9,7 @@
 
 namespace stagecraft {
 
+struct DeviceKind;
 struct KeptPlan;
 struct Plan;
 struct Stage;
@@ -42,6 +43,11 @@ struct HeldParameters {
 
 /// One replica's part of parameters that `replicas` divide: rounded up to a whole number of them.
 [[nodiscard]] Bytes divided(const Training& training, Bytes parameters, std::int64_t replicas);
+/// The time of the optimizer's step on a device: the bytes of weights, gradients and optimizer state divided by the
+/// kind's update bandwidth; 0 if the kind has none. The replicas that divide the optimizer's state each change a part.
+[[nodiscard]] Seconds update_time(const DeviceKind& kind, const Training& training, Bytes parameters,
+                                  std::int64_t replicas);
+
 /// Weights, gradients and optimizer.
 [[nodiscard]] StaticMemory kept_state(const Training& training, const HeldParameters& held);
 /// **Units** `boundary_bytes` is the sum over the stage's boundaries whose other side is on another device, for a whole

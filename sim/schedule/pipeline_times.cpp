@@ -8,6 +8,7 @@
 #include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/gradient_buckets.hpp"
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -27,7 +27,7 @@ struct RingBuckets {
     std::vector<ReplicaId> members;       ///< on different devices, in the order of the all-reduce
     std::vector<GradientBucket> buckets;  ///< none for a device alone
     std::int64_t apart = 1;               ///< asynchronous: the microbatches between two all-reduces
-    /// Where replicas divide the optimizer's state, the weights that each has changed a part of: the same buckets in the
+    /// Where replicas divide the optimizer's state, the weights of which each changes a part: the same buckets in the
     /// order of a forward, with tied parameters. None for rings of tied parameters.
     std::vector<WeightBucket> weights = {};
   };

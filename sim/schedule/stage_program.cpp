@@ -2,7 +2,7 @@
 
 #include "sim/model/plan.hpp"
 #include "sim/model/run_sums.hpp"
-#include "sim/schedule/memory_ledger.hpp"
+#include "sim/schedule/gather_units.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -276,17 +276,6 @@ void add_gathers(const LayerGraph& graph, const Stage& stage, StageProgram& prog
   }
 }
 
-std::vector<Seconds> forward_parts(const LayerGraph& graph, const Stage& stage,
-                                   const std::vector<WeightBucket>& weights) {
-  std::vector<Seconds> parts(weights.size());
-  std::size_t next = 0;  // bucket
-  for (const LayerId id : stage.layers) {
-    while (next < weights.size() && weights[next].needed_by == id) ++next;
-    if (!parts.empty()) parts[next == 0 ? 0 : next - 1] += graph.layers[id].forward;
-  }
-  return parts;
-}
-
 }  // namespace
 
 Seconds StageProgram::backward_total() const {
@@ -406,12 +395,6 @@ StageProgram with_exchanges(StageProgram program, const std::function<Seconds(co
     step.recompute += step.recompute_exchange;
   }
   return program;
-}
-
-Seconds update_time(const DeviceKind& kind, const Training& training, Bytes parameters, std::int64_t replicas) {
-  if (!kind.update_bandwidth) return Seconds(0);
-  const Bytes changed = training.zero > 0 ? divided(training, parameters, replicas) : parameters;
-  return changed * (1 + training.gradient_copies + training.optimizer_copies) / *kind.update_bandwidth;
 }
 
 }  // namespace stagecraft

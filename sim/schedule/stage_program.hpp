@@ -6,7 +6,6 @@
 #include "sim/schedule/gradient_buckets.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -96,10 +95,5 @@ struct StageProgram {
 /// The program of a group with its exchanges as a part of its times, as `time_of` has them. **Requires** times without.
 [[nodiscard]] StageProgram with_exchanges(StageProgram program,
                                           const std::function<Seconds(const std::vector<Exchange>&)>& time_of);
-
-/// The time of the optimizer's step on a device: the bytes of weights, gradients and optimizer state divided by the
-/// kind's update bandwidth; 0 if the kind has none. The replicas that divide the optimizer's state each change a part.
-[[nodiscard]] Seconds update_time(const DeviceKind& kind, const Training& training, Bytes parameters,
-                                  std::int64_t replicas);
 
 }  // namespace stagecraft

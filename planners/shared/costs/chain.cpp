@@ -6,6 +6,7 @@
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>

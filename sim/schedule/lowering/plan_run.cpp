@@ -31,10 +31,11 @@ PlanRun::PlanRun(const LayerGraph& graph, const Platform& platform, PlanTask tas
       copies_(state_),
       swapping_(state_, orders_, copies_),
       versions_(state_, orders_, copies_, task_.program.weight_versions),
-      synchronise_(state_, task_.program.synchronous, task_.lowered_all_reduces, versions_),
+      divided_(state_, task_.lowered_all_reduces),
+      synchronise_(state_, task_.program.synchronous, task_.lowered_all_reduces, versions_, divided_),
       saves_(state_, synchronise_, task_.checkpoints),
       live_(state_),
-      compute_({state_, orders_, delivery_, swapping_, versions_, synchronise_, live_}) {
+      compute_({state_, orders_, delivery_, swapping_, versions_, synchronise_, divided_, live_}) {
   take(std::exchange(first_, {}));
 }
 
@@ -190,8 +191,8 @@ bool PlanRun::is_one_pass() const {
 }
 
 OpId PlanRun::oldest() const {
-  return std::min({state_.oldest(), delivery_.oldest(), swapping_.oldest(), versions_.oldest(), synchronise_.oldest(),
-                   live_.oldest(), compute_.oldest()});
+  return std::min({state_.oldest(), delivery_.oldest(), swapping_.oldest(), versions_.oldest(), divided_.oldest(),
+                   synchronise_.oldest(), live_.oldest(), compute_.oldest()});
 }
 
 std::vector<OpId> PlanRun::last_on(DeviceId device) const {

@@ -110,6 +110,7 @@ class PlanRun {
   HostCopies copies_;
   Swapping swapping_;
   VersionSwapping versions_;
+  DividedState divided_;
   Synchronise synchronise_;
   Saves saves_;
   LiveSwitch live_;

@@ -17,7 +17,8 @@ struct RingWork {
   std::uint16_t number = 0;  ///< of the ring among the plan's
 };
 
-/// Lowers the collectives of one kind of one ring of replicas. Groups form one ring for each of their members, at the same time.
+/// Lowers the collectives of one kind of one ring of replicas. Groups form one ring for each of their members, at the
+/// same time.
 ///
 /// All steps of a phase are modelled by one flow for each connection. A flow brings the latency of one step itself, so
 /// the mark at the begin of the phase takes that of the others. The last chunk of every member crosses every

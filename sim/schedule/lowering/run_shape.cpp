@@ -2,6 +2,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/schedule/lowering/group_links.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>

@@ -1,15 +1,12 @@
 #include "sim/schedule/lowering/synchronise.hpp"
 
+#include "sim/schedule/memory_ledger.hpp"
+
 #include <algorithm>
 #include <utility>
 
 namespace stagecraft {
 namespace {
-
-/// What completes a bucket of gradients, which is the k-th that the backward completes.
-OpId completion(const EndedBackward& ended, std::size_t k) {
-  return ended.completes.empty() ? ended.op : ended.completes[k];
-}
 
 StageId stage_of(const LoweringState& state, ReplicaId replica) { return state.replicas()[replica].stage; }
 
@@ -34,27 +31,24 @@ void for_each_tied(const LoweringState& state, const Note& note) {
 
 }  // namespace
 
-Synchronise::Synchronise(LoweringState& state, bool synchronous, bool lowered_all_reduces, VersionSwapping& versions)
+Synchronise::Synchronise(LoweringState& state, bool synchronous, bool lowered_all_reduces, VersionSwapping& versions,
+                         DividedState& divided)
     : state_(state),
       versions_(versions),
+      divided_(divided),
       synchronous_(synchronous),
-      gathers_under_forwards_(state.shape.plan().training.bucket() > Bytes(0)),
-      divides_gradients_(state.shape.plan().training.zero >= 2),
-      divides_weights_(state.shape.plan().training.zero >= 3),
       rounds_per_update_(state.shape.plan().rounds_per_update) {
   workers_.resize(state.replicas().size());
   for (const RingBuckets::Ring& ring : state.shape.rings().rings) {
     const auto number = static_cast<std::uint16_t>(rings_.size());
-    const auto collective = [&](Exchange::Kind kind, std::vector<Bytes> sizes) {
-      return RingCollective(state, {kind, ring.members, std::move(sizes), number}, lowered_all_reduces);
-    };
-    rings_.push_back({.gradients = collective(gradient_exchange(ring), sizes_of(ring.buckets)),
-                      .weights = collective(Exchange::Kind::AllGather, sizes_of(ring.weights)),
+    std::vector<Bytes> buckets;
+    if (ring.weights.empty() || !divided.divides_gradients()) buckets = sizes_of(ring.buckets);
+    RingWork work{gradient_exchange(ring), ring.members, std::move(buckets), number};
+    rings_.push_back({.gradients = RingCollective(state, std::move(work), lowered_all_reduces),
                       .members = {},
                       .first = {},
                       .apart = ring.apart,
-                      .rounds = {},
-                      .gathered = {}});
+                      .rounds = {}});
   }
   for (ReplicaId id : state.replicas().all()) add_member(id);
   if (synchronous) return;
@@ -101,51 +95,6 @@ bool Synchronise::can_run_backward(ReplicaId replica, std::int64_t index) const 
                              [&](std::size_t ring) { return rings_[ring].all_reduces >= before / rings_[ring].apart; });
 }
 
-const std::vector<OpId>& Synchronise::weights_before_forward(ReplicaId replica) {
-  static const std::vector<OpId> kNothing;
-  if (!gathers_under_forwards_ || divides_weights_) return kNothing;
-  Worker& worker = workers_[replica];
-  Ring& ring = own_ring(replica);
-  if (ring.weights.buckets() == 0) return kNothing;
-  if (std::exchange(worker.has_weights, true) && !state_.is_on_ready_lane(replica)) return kNothing;
-  if (ring.gathered.empty()) {
-    std::vector<OpId> barriers;
-    for (const ReplicaId member : ring.members) {
-      const OpId barrier = state_.lanes.barrier(state_.shape.device_index(member));
-      if (!barrier.is_none()) barriers.push_back(barrier);
-    }
-    gather_weights(ring, std::move(barriers), state_.number(0));
-  }
-  return ring.gathered;
-}
-
-OpId Synchronise::gather_unit(ReplicaId replica, const GatherUnit& unit, std::vector<OpId> after,
-                              std::uint32_t microbatch) {
-  Ring& ring = own_ring(replica);
-  for (std::size_t bucket = unit.end_bucket; bucket-- > unit.first_bucket;) {
-    if (!ring.end.is_none()) after.push_back(ring.end);
-    ring.end = ring.weights.append(bucket, std::exchange(after, {}), state_.number(microbatch));
-  }
-  return ring.end;
-}
-
-void Synchronise::reduce_bucket(ReplicaId replica, std::size_t k, std::vector<OpId> after, std::uint32_t microbatch) {
-  const RingBucket& bucket = state_.shape.buckets(stage_of(state_, replica))[k];
-  if (bucket.ring != rings_of(state_, replica).front()) return;
-  Ring& ring = own_ring(replica);
-  if (!ring.end.is_none()) after.push_back(ring.end);
-  ring.end = ring.gradients.append(bucket.bucket, after, state_.number(microbatch));
-  note_reduced(ring);
-}
-
-/// Appends the all-gathers of all buckets, one after the other.
-void Synchronise::gather_weights(Ring& ring, std::vector<OpId> after, std::uint32_t first_microbatch) {
-  for (std::size_t k = 0; k < ring.weights.buckets(); ++k) {
-    ring.gathered.push_back(ring.weights.append(k, after, first_microbatch));
-    after = {ring.gathered.back()};
-  }
-}
-
 const std::vector<OpId>& Synchronise::before_backward(ReplicaId replica) const {
   static const std::vector<OpId> kNothing;
   return synchronous_ || !is_reduced_after(replica) ? kNothing : workers_[replica].synchronised;
@@ -174,7 +123,7 @@ void Synchronise::change_weights(ReplicaId replica, const std::vector<OpId>& aft
 }
 
 bool Synchronise::may_complete_gradients(ReplicaId replica) const {
-  if (state_.is_on_ready_lane(replica) || divides_gradients_) return true;
+  if (state_.is_on_ready_lane(replica) || divided_.divides_gradients()) return true;
   const std::int64_t backwards = workers_[replica].backwards + 1;
   return synchronous_ ? backwards == workers_[replica].due : updates_after(replica, backwards);
 }
@@ -187,27 +136,11 @@ void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment
     if (updates_after(ended.replica, worker.backwards)) note_rounds(ended);
     return;
   }
-  for (std::size_t ring : rings_of(state_, ended.replica)) {
-    if (is_reduced_each_time(rings_[ring]) && !ended.is_reduced) note_part(ring, ended);
-  }
+  divided_.note_backward(ended, worker.backwards);
   if (worker.backwards < worker.due || !is_last_segment) return;
   for (std::size_t ring : rings_of(state_, ended.replica)) {
     if (++rings_[ring].arrived == rings_[ring].members.size()) reduce_iteration(ring);
   }
-}
-
-/// Appends the reduce-scatter of as many microbatches of each member as this one has had, when all members that have so
-/// many have had them.
-void Synchronise::note_part(std::size_t of_ring, const EndedBackward& ended) {
-  Ring& ring = rings_[of_ring];
-  const std::int64_t number = workers_[ended.replica].backwards;
-  Round& round = ring.rounds[number];
-  add_completions(round, of_ring, ended);
-  const auto has_so_many = [&](ReplicaId member) { return state_.shape[member].count >= number; };
-  if (++round.arrived < static_cast<std::size_t>(std::ranges::count_if(ring.members, has_so_many))) return;
-  ByBucket completed = std::move(round.completed);
-  ring.rounds.erase(number);
-  all_reduce(ring, std::move(completed), state_.number(ended.microbatch));
 }
 
 /// Asynchronous: the backward is the last one of a round before an update, and perhaps of all rounds of a ring.
@@ -231,14 +164,14 @@ void Synchronise::note_last(const EndedBackward& ended) {
   worker.last_backwards.push_back(ended.op);
   if (!synchronous_ || !may_complete_gradients(ended.replica)) return;
   worker.completed.resize(state_.shape.buckets(stage_of(state_, ended.replica)).size());
-  for (std::size_t k = 0; k < worker.completed.size(); ++k) worker.completed[k].push_back(completion(ended, k));
+  for (std::size_t k = 0; k < worker.completed.size(); ++k) worker.completed[k].push_back(ended.completion(k));
 }
 
 /// Appends the all-reduce of a flushed iteration, after the last backward of every replica that had one.
 void Synchronise::reduce_iteration(std::size_t number) {
   Ring& ring = rings_[number];
   ring.arrived = ring.members.size();
-  if (is_reduced_each_time(ring)) return;
+  if (ring.gradients.buckets() == 0) return;
   ByBucket completed(ring.gradients.buckets());
   for (ReplicaId member : ring.members) {
     const ByBucket& own = workers_[member].completed;
@@ -252,21 +185,16 @@ void Synchronise::reduce_iteration(std::size_t number) {
   all_reduce(ring, std::move(completed), state_.number(0));
 }
 
-/// Adds what completes the ring's buckets.
-void Synchronise::add_completions(Round& round, std::size_t of_ring, const EndedBackward& ended) const {
-  round.completed.resize(rings_[of_ring].gradients.buckets());
-  const std::vector<RingBucket>& buckets = state_.shape.buckets(stage_of(state_, ended.replica));
-  for (std::size_t k = 0; k < buckets.size(); ++k) {
-    if (buckets[k].ring == of_ring) round.completed[buckets[k].bucket].push_back(completion(ended, k));
-  }
-}
-
 /// Asynchronous: collects the backwards of a round before an update, and appends the all-reduce when every member has
 /// had its own.
 void Synchronise::note_round(std::size_t of_ring, std::int64_t number, const EndedBackward& ended) {
   Ring& ring = rings_[of_ring];
   Round& round = ring.rounds[number];
-  add_completions(round, of_ring, ended);
+  round.completed.resize(ring.gradients.buckets());
+  const std::vector<RingBucket>& buckets = state_.shape.buckets(stage_of(state_, ended.replica));
+  for (std::size_t k = 0; k < buckets.size(); ++k) {
+    if (buckets[k].ring == of_ring) round.completed[buckets[k].bucket].push_back(ended.completion(k));
+  }
   if (++round.arrived < ring.members.size()) return;
   ByBucket completed = std::move(round.completed);
   ring.rounds.erase(number);
@@ -279,15 +207,9 @@ void Synchronise::note_round(std::size_t of_ring, std::int64_t number, const End
 void Synchronise::all_reduce(Ring& ring, ByBucket completed, std::uint32_t first_microbatch) {
   if (completed.empty()) return;
   for (std::size_t k = 0; k < completed.size(); ++k) {
-    const bool follows = k > 0 || (is_reduced_each_time(ring) && !ring.end.is_none());
-    if (follows) completed[k].push_back(ring.end);
+    if (k > 0) completed[k].push_back(ring.end);
     ring.end = ring.gradients.append(k, completed[k], first_microbatch);
   }
-  note_reduced(ring);
-}
-
-/// Updates of the ring's members wait for what it has exchanged so far.
-void Synchronise::note_reduced(const Ring& ring) {
   for (ReplicaId member : ring.members) {
     Worker& worker = workers_[member];
     worker.synchronised.clear();
@@ -304,6 +226,7 @@ void Synchronise::append_update(ReplicaId replica, const std::vector<OpId>& afte
   op.seconds = update_time(replica);
   state_.append_computation(replica, op, 0, Seconds(0));
   state_.writer.depend_on(after);
+  if (const OpId last = divided_.last_exchange(replica); !last.is_none()) state_.writer.depend_on(last);
   if (state_.is_on_ready_lane(replica)) state_.writer.depend_on(worker.last_backwards);
 }
 
@@ -315,20 +238,7 @@ void Synchronise::flush() {
   for (ReplicaId id : state_.replicas().all()) {
     if (update_time(id) > Seconds(0)) append_update(id, workers_[id].synchronised);
   }
-  if (gathers_under_forwards_) return;
-  for (Ring& ring : rings_) gather_after_update(ring);
-}
-
-/// Appends the all-gathers after the last operation of every member: its update, if that takes time.
-void Synchronise::gather_after_update(Ring& ring) {
-  if (ring.weights.buckets() == 0) return;
-  std::vector<OpId> after;
-  for (const ReplicaId member : ring.members) {
-    const std::vector<OpId> last = last_of(member);
-    after.insert(after.end(), last.begin(), last.end());
-  }
-  gather_weights(ring, std::move(after), state_.number(0));
-  for (const ReplicaId member : ring.members) workers_[member].synchronised.push_back(ring.gathered.back());
+  divided_.gather_after_updates([&](ReplicaId id) { return last_of(id); });
 }
 
 /// The barrier waits for the last operation appended to every lane. A ready lane may run its operations in another
@@ -345,11 +255,12 @@ void Synchronise::end_iteration() {
   }
   for (ReplicaId id : state_.replicas().all()) {
     state_.writer.depend_on(workers_[id].synchronised);
+    if (const OpId last = divided_.last_exchange(id); !last.is_none()) state_.writer.depend_on(last);
     if (state_.is_on_ready_lane(id)) state_.writer.depend_on(workers_[id].last_backwards);
   }
+  divided_.end_iteration();
   for (Worker& worker : workers_) {
     worker.backwards = worker.due = 0;
-    worker.has_weights = false;
     worker.last_backwards.clear();
     worker.completed.clear();
     worker.synchronised.clear();
@@ -357,7 +268,6 @@ void Synchronise::end_iteration() {
   for (Ring& ring : rings_) {
     ring.arrived = 0;
     ring.end = OpId::none();
-    ring.gathered.clear();
   }
 }
 
@@ -375,6 +285,7 @@ bool Synchronise::is_settled(ReplicaId replica, bool is_last_iteration) const {
 std::vector<OpId> Synchronise::last_of(ReplicaId replica) const {
   std::vector<OpId> last = workers_[replica].synchronised;
   last.insert(last.end(), workers_[replica].last_backwards.begin(), workers_[replica].last_backwards.end());
+  if (const OpId exchanged = divided_.last_exchange(replica); !exchanged.is_none()) last.push_back(exchanged);
   const DeviceLanes& lanes = state_.lanes;
   const std::size_t device = state_.shape.device_index(replica);
   for (const OpId op : {lanes.last(device), lanes.barrier(device)}) {
@@ -394,8 +305,6 @@ OpId Synchronise::oldest() const {
     for (const std::vector<OpId>& ops : worker.completed) hold(ops);
   }
   for (const Ring& ring : rings_) {
-    hold(ring.gathered);
-    if (divides_weights_) oldest = std::min(oldest, ring.end);
     for (const auto& [number, round] : ring.rounds) {
       for (const std::vector<OpId>& ops : round.completed) hold(ops);
     }

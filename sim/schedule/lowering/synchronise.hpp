@@ -1,7 +1,8 @@
 #pragma once
 
 #include "sim/model/schedule.hpp"
-#include "sim/schedule/gather_units.hpp"
+#include "sim/schedule/lowering/divided_state.hpp"
+#include "sim/schedule/lowering/ended_backward.hpp"
 #include "sim/schedule/lowering/lowering_state.hpp"
 #include "sim/schedule/lowering/ring_collective.hpp"
 #include "sim/schedule/lowering/version_swapping.hpp"
@@ -14,40 +15,24 @@
 
 namespace stagecraft {
 
-/// A microbatch's backward that has been appended completely.
-struct EndedBackward {
-  ReplicaId replica;
-  std::uint32_t microbatch = 0;  ///< as the orders count it
-  OpId op;
-  std::vector<OpId> completes;  ///< by bucket of gradients: what completes it; empty: `op` completes all
-  bool is_reduced = false;      ///< its own ring's reduce-scatters have been appended
-};
-
-/// All-reduces and optimizer steps.
-///
-/// Where replicas divide the optimizer's state (`Training::zero`), gradients are not all-reduced: each replica gets its
-/// part of the sum (reduce-scatter), changes its part of the weights, and all gather the weights that the others have
-/// changed. Without buckets they do so at the end of the iteration. With buckets they gather the weights of the update
-/// before at the begin of the iteration, in the order of the first forward, which waits for each bucket when it comes to
-/// it; an iteration that repeats takes as long as if it gathered its own. Where gradients are divided, too, they are
-/// summed up after every microbatch, since none is kept whole.
-///
-/// A synchronous schedule has them once an iteration, after the last backward of every
+/// All-reduces and optimizer steps. A synchronous schedule has them once an iteration, after the last backward of every
 /// replica. An asynchronous schedule has them after each round, in which every replica of a ring runs one microbatch,
 /// or after as many rounds as the plan says (`Plan::rounds_per_update`).
 ///
 /// A *ring* is the replicas that hold the same layers (`Replicas::rings`) or the same tied parameters (`TiedRing`);
 /// they sum up their gradients. A ring with nothing to exchange has no all-reduce. A replica may be in several rings,
-/// each for some of its parameters; the rings of a replica do not wait for one another.
+/// each for some of its parameters; the rings of a replica do not wait for one another. Where gradients are divided, a
+/// ring of replicas exchanges them after every microbatch (`DividedState`), and nothing here.
 ///
 /// An asynchronous schedule has the all-reduce of tied parameters after the least number of microbatches with which
 /// rounds of all its stages end. The first of these stages in a pipeline runs the last backward before it, and waits
 /// for it as for its own; the others go on.
 class Synchronise {
  public:
-  /// `versions` learns of the updates of an asynchronous schedule. Both must outlive it.
+  /// `versions` learns of the updates of an asynchronous schedule. All must outlive it.
   /// `lowered_all_reduces` as in `LowerOptions`.
-  Synchronise(LoweringState& state, bool synchronous, bool lowered_all_reduces, VersionSwapping& versions);
+  Synchronise(LoweringState& state, bool synchronous, bool lowered_all_reduces, VersionSwapping& versions,
+              DividedState& divided);
 
   /// Counts the backwards that an iteration has.
   void take(const Schedule& schedule);
@@ -58,24 +43,6 @@ class Synchronise {
   [[nodiscard]] const std::vector<OpId>& before_backward(ReplicaId replica) const;
   /// Appends the optimizer's step of the previous round, if it has one, before the backward.
   void step_before_backward(ReplicaId replica);
-  /// What the replica's next forward waits for, bucket by bucket of its stage's weights: those that the update before has
-  /// changed. Empty where nothing is missing. On a ready lane any forward may be the first, so all of them wait.
-  [[nodiscard]] const std::vector<OpId>& weights_before_forward(ReplicaId replica);
-  /// Whether passes of the replica gather the weights of its stage, each for itself (`Training::zero` 3).
-  [[nodiscard]] bool gathers_for_passes(ReplicaId replica) const {
-    return divides_weights_ && own_ring(replica).weights.buckets() > 0;
-  }
-  /// The replicas with which it divides its stage's parameters.
-  [[nodiscard]] const std::vector<ReplicaId>& ring_members(ReplicaId replica) const {
-    return own_ring(replica).members;
-  }
-  [[nodiscard]] std::size_t weight_buckets(ReplicaId replica) const { return own_ring(replica).weights.buckets(); }
-  /// Appends the gathers of the weights for a unit of a pass, after `after` and all that the ring has exchanged before.
-  /// Returns the last one's end.
-  OpId gather_unit(ReplicaId replica, const GatherUnit& unit, std::vector<OpId> after, std::uint32_t microbatch);
-  /// Appends the reduce-scatter of the stage's k-th bucket of gradients, likewise; none of tied ones, which other
-  /// stages have too.
-  void reduce_bucket(ReplicaId replica, std::size_t k, std::vector<OpId> after, std::uint32_t microbatch);
   /// Whether the replica's next backward may be the last before an exchange of its gradients: the last of an iteration
   /// (on a ready lane, which runs them in another order, any of them), or that of a round before an update.
   [[nodiscard]] bool may_complete_gradients(ReplicaId replica) const;
@@ -97,7 +64,6 @@ class Synchronise {
  private:
   using ByBucket = std::vector<std::vector<OpId>>;  ///< by bucket of gradients: what it waits for
   struct Worker {
-    bool has_weights = false;    ///< in this iteration a forward has waited for those that are gathered
     std::int64_t backwards = 0;  ///< appended so far, in this iteration or in an asynchronous run
     std::int64_t due = 0;        ///< backwards among the actions that are known so far, likewise
     /// What ends no earlier than any backward appended so far: the last one, and all of an iteration on a ready lane,
@@ -117,17 +83,13 @@ class Synchronise {
   };
   struct Ring {
     RingCollective gradients;
-    RingCollective weights;
     std::vector<ReplicaId> members;          ///< also those on the device of another
     std::map<std::uint32_t, StageId> first;  ///< by pipeline: the first stage of its members
     std::int64_t apart = 1;                  ///< asynchronous: the microbatches between two all-reduces
     std::size_t arrived = 0;                 ///< members whose iteration's backwards have all been appended
-    /// Asynchronous, by all-reduce, or of gradients that are divided, by microbatch of each member: those that some
-    /// members have had.
-    std::map<std::int64_t, Round> rounds;
-    std::int64_t all_reduces = 0;  ///< asynchronous: those that have been appended
-    OpId end = OpId::none();       ///< of the last all-reduce, or whatever it exchanged last
-    std::vector<OpId> gathered;    ///< by bucket of weights: when it has come in this iteration
+    std::map<std::int64_t, Round> rounds;    ///< asynchronous, by all-reduce: those that some members have had
+    std::int64_t all_reduces = 0;            ///< asynchronous: those that have been appended
+    OpId end = OpId::none();                 ///< of the last all-reduce
   };
 
   /// The microbatch of the replica's last backward; before any, of its first one.
@@ -144,33 +106,17 @@ class Synchronise {
   /// Asynchronous: whether an all-reduce for which the replica waits follows its backwards so far.
   [[nodiscard]] bool is_reduced_after(ReplicaId replica) const;
   void note_last(const EndedBackward& ended);
-  [[nodiscard]] const Ring& own_ring(ReplicaId replica) const {
-    return rings_[state_.shape.rings().rings_of[state_.replicas()[replica].stage.value()].front()];
-  }
-  [[nodiscard]] Ring& own_ring(ReplicaId replica) {
-    return rings_[state_.shape.rings().rings_of[state_.replicas()[replica].stage.value()].front()];
-  }
-  void note_reduced(const Ring& ring);
-  [[nodiscard]] bool is_reduced_each_time(const Ring& ring) const {
-    return divides_gradients_ && ring.weights.buckets() > 0;
-  }
-  void note_part(std::size_t of_ring, const EndedBackward& ended);
   void note_rounds(const EndedBackward& ended);
-  void add_completions(Round& round, std::size_t of_ring, const EndedBackward& ended) const;
   void note_round(std::size_t of_ring, std::int64_t number, const EndedBackward& ended);
   void reduce_iteration(std::size_t number);
   void all_reduce(Ring& ring, ByBucket completed, std::uint32_t first_microbatch);
-  void gather_weights(Ring& ring, std::vector<OpId> after, std::uint32_t first_microbatch);
-  void gather_after_update(Ring& ring);
   void append_update(ReplicaId replica, const std::vector<OpId>& after);
   void change_weights(ReplicaId replica, const std::vector<OpId>& after);
 
   LoweringState& state_;
   VersionSwapping& versions_;
+  DividedState& divided_;
   bool synchronous_;
-  bool gathers_under_forwards_;
-  bool divides_gradients_;
-  bool divides_weights_;
   std::int64_t rounds_per_update_;
   IndexVector<ReplicaId, Worker> workers_;
   std::vector<Ring> rings_;
