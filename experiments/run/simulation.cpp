@@ -74,7 +74,7 @@ std::vector<NextModel> next_models(const LayerGraph& first, const Plan& plan, co
 /// What a run of groups of devices, or of replicas that divide the optimizer's state, cannot do yet.
 void require_static_run(const LayerGraph& graph, const Training& training, const SimulationChoices& choices) {
   if (graph.degrees.devices() == 1 && training.zero == 0) return;
-  const std::string with = graph.degrees.devices() > 1 ? "groups of devices" : "an optimizer's state that is divided";
+  const std::string with = graph.degrees.devices() > 1 ? "groups of devices" : "divided optimizer state";
   if (choices.replan)
     throw InputError("a plan with " + with + " cannot be re-planned during its run", {"", 0, 0, "--replan"});
   const auto changes = [](const Event& event) { return changes_work(event); };

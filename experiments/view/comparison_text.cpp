@@ -197,6 +197,7 @@ struct Common {
   std::set<std::int64_t> sizes;  ///< of microbatches, in samples
   std::set<std::int64_t> updates;
   std::map<Bytes, std::vector<std::string>> buckets;
+  std::int64_t zero = 0;  ///< `Training::zero`
   std::vector<Basis> bases;
 };
 
@@ -205,6 +206,7 @@ Common common_of(const Comparison& comparison) {
   for (const ComparisonRow& row : comparison.rows) {
     if (row.planning) common.sizes.insert(row.planning->graph.microbatch_size);
     if (!row.simulation) continue;
+    common.zero = row.plan()->training.zero;
     common.bases.push_back(row.simulation->basis);
     common.updates.insert(fewest_samples(row.simulation->updates));
     common.updates.insert(largest(row.simulation->updates).samples);
@@ -213,12 +215,13 @@ Common common_of(const Comparison& comparison) {
   return common;
 }
 
-/// `vgg16 on dgx-1-v100 (8 devices), 256 samples per update, microbatches of 4 samples`.
+/// `vgg16 on dgx-1-v100 (8 devices), 256 samples per update, microbatches of 4 samples, zero 1`.
 std::string heading(const Comparison& comparison, const Common& common) {
   std::string text = title_of(comparison) + " (" + counted(comparison.inputs.platform.devices.size(), "device") + ")";
   if (common.updates.size() == 1) text += ", " + counted(*common.updates.begin(), "sample") + " per update";
   if (common.sizes.size() == 1) text += ", microbatches of " + counted(*common.sizes.begin(), "sample");
   if (common.sizes.size() > 1) text += ", microbatches of several sizes";
+  if (common.zero > 0) text += ", zero " + std::to_string(common.zero);
   if (comparison.rows.size() < comparison.planners) {
     text += fmt::format(" ({} of {} planners are done)", comparison.rows.size(), comparison.planners);
   }

@@ -20,6 +20,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <span>
 #include <variant>
@@ -236,7 +237,16 @@ Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const
 
 namespace {
 
-/// A line with the bytes of a parameter on a device; empty without a recipe of the optimizer.
+/// `replicas divide the optimizer (zero 1)`; empty if each replica keeps all of it.
+std::string divided_text(const Training& training) {
+  constexpr std::array kDivided = {"the optimizer", "gradients and the optimizer",
+                                   "weights, gradients and the optimizer"};
+  if (training.zero == 0) return "";
+  return std::string("replicas divide ") + kDivided.at(static_cast<std::size_t>(training.zero - 1)) + " (zero " +
+         std::to_string(training.zero) + ")";
+}
+
+/// The bytes of a parameter on a device; empty without a recipe of the optimizer.
 std::string recipe_text(const LayerGraph& graph, const Training& training) {
   if (!training.recipe) return "";
   const KeptCopies kept = kept_copies(*training.recipe);
@@ -246,7 +256,15 @@ std::string recipe_text(const LayerGraph& graph, const Training& training) {
   const bool as_recipe = training.gradient_copies == kept.gradients && training.optimizer_copies == kept.optimizer;
   return "a parameter takes " + std::to_string(weight + gradients + optimizer) + " bytes: " + std::to_string(weight) +
          " of weights, " + std::to_string(gradients) + " of gradients, " + std::to_string(optimizer) +
-         " of the optimizer (recipe " + to_string(*training.recipe) + (as_recipe ? "" : ", with other copies") + ")\n";
+         " of the optimizer (recipe " + to_string(*training.recipe) + (as_recipe ? "" : ", with other copies") + ")";
+}
+
+/// A line with what a replica keeps of a parameter; empty where neither a recipe nor a division says it.
+std::string kept_text(const LayerGraph& graph, const Training& training) {
+  const std::string recipe = recipe_text(graph, training);
+  const std::string divided = divided_text(training);
+  if (recipe.empty() && divided.empty()) return "";
+  return recipe + (recipe.empty() || divided.empty() ? "" : "; ") + divided + "\n";
 }
 
 }  // namespace
@@ -264,7 +282,7 @@ std::string plan_text(const LayerGraph& graph, const Platform& platform, const S
   std::string text = planner + graph.name + " on " + platform.spec.name + ", " + schedule_text(plan.schedule) + ", " +
                      counted(plan.microbatches, "microbatch") + " of " + counted(plan.microbatch_size, "sample") +
                      groups_text(plan.degrees) + "\n" + updates_text(stage_updates(graph, program)) + "\n" +
-                     stage_table(graph, platform, program, evaluated) + recipe_text(graph, plan.training) + "\n" +
+                     stage_table(graph, platform, program, evaluated) + kept_text(graph, plan.training) + "\n" +
                      figures_text("the planner's claim", plan.predicted) +
                      figures_text("evaluated without contention", evaluated.figures());
   if (evaluated.period && !evaluated.converged()) text += "not converged: " + drift_text(evaluated) + "\n";

@@ -58,12 +58,22 @@ std::optional<Bytes> exchanged_buckets(const Plan& plan) {
   return any ? std::optional(plan.training.bucket()) : std::nullopt;
 }
 
+namespace {
+
+std::string bucket_words(Bytes size) {
+  if (size == Bytes(0)) return "after the backward";
+  if (size == Bytes(1)) return "layer by layer";  // where gradients are divided, without a size of the user's
+  return "in buckets of " + format_human_bytes(size);
+}
+
+}  // namespace
+
 std::string different_buckets_text(const std::map<Bytes, std::vector<std::string>>& planners) {
   if (planners.size() < 2) return "";
   std::string text = "Gradients are exchanged ";
   for (const auto& [size, names] : planners) {
     if (size != planners.begin()->first) text += " and ";
-    text += size == Bytes(0) ? "after the backward" : "in buckets of " + format_human_bytes(size);
+    text += bucket_words(size);
     text += fmt::format(" ({})", fmt::join(names, ", "));
   }
   return text + ": --training 'gradient_bucket=" + format_human_bytes(planners.rbegin()->first) +

@@ -28,8 +28,8 @@ struct Plan;
 /// they are.
 [[nodiscard]] std::string different_updates_text(const std::set<std::int64_t>& samples);
 
-/// The size of the buckets in which the replicas of a plan exchange gradients, 0 if they do so after the backward;
-/// nothing if no layer has several replicas.
+/// The size of the buckets in which the replicas of a plan exchange gradients, 0 if they do so after the backward and 1
+/// byte if layer by layer; nothing if no layer has several replicas.
 [[nodiscard]] std::optional<Bytes> exchanged_buckets(const Plan& plan);
 
 /// A sentence above a table of which several rows exchange gradients, in buckets of different sizes; else empty.

@@ -203,6 +203,8 @@ TEST_CASE("json schema: defects that a schema can see are refused by it, too") {
                                                       {"platform_dragonfly_routers_of_no_nodes", "platform"},
                                                       {"plan_unknown_replication", "plan"},
                                                       {"plan_no_stages", "plan"},
+                                                      {"plan_zero_of_a_word", "plan"},
+                                                      {"plan_zero_out_of_range", "plan"},
                                                       {"plan_pattern_both_places", "plan"},
                                                       {"plan_zero_microbatches", "plan"},
                                                       {"architecture_missing_sequence", "architecture"},

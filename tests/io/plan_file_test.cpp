@@ -44,7 +44,7 @@ microbatch_size: 32
 microbatches: 16
 schedule: {name: interleaved-1f1b, chunks: 2, fraction: 0.5, whole: 2.0, label: "7", strict: true, list: [1, [x]]}
 training: {gradient_copies: 2, optimizer_copies: 0, boundary_buffers: 1, input_gradient_release: 0.25,
-           gradient_bucket: 25 MiB, stash: input}
+           gradient_bucket: 25 MiB, stash: input, zero: 3}
 stages:
   - layers: {from: l0, to: l2}
     devices: [gpu1, gpu0]
@@ -93,7 +93,7 @@ TEST_CASE("plan file: every key") {
                                                    {"label", "7"},
                                                    {"strict", true},
                                                    {"list", Detail::List{1, Detail::List{"x"}}}});
-  CHECK(plan.training == Training{2, 0, 1, 0.25, Bytes(25 << 20), StashConvention::Input});
+  CHECK(plan.training == Training{2, 0, 1, 0.25, Bytes(25 << 20), StashConvention::Input, std::nullopt, 3});
   REQUIRE(plan.stages.size() == 2);
   const Stage& first = plan.stages[0];
   CHECK(first.layers == layers({0, 1, 2}));

@@ -51,6 +51,8 @@ TEST_CASE("completion: bash completes verbs, options and the values of options")
   completes("stagecraft make-events --of nod", "nodes");
   completes("stagecraft help simu", "simulate");
   completes("stagecraft plan --training opt", "optimizer_copies=");
+  completes("stagecraft plan --zero 3", "3");
+  completes("stagecraft compare --training zero = 1,rec", "1,recipe=");
   completes("stagecraft plan --schedule 1f1b-star,rel", "1f1b-star,release=timed 1f1b-star,release=asap");
   completes("stagecraft plan --schedule interleaved-1f1b,", "interleaved-1f1b,chunks=");
   completes("stagecraft plan --schedule nobody,", "");

@@ -29,7 +29,8 @@ base:
   iterations: 5
   events: slow.yaml
   training: {gradient_copies: 3, optimizer_copies: 4, boundary_buffers: 5, input_gradient_release: 0.5,
-             gradient_bucket: 1 MiB, stash: input}
+             gradient_bucket: 1 MiB, stash: input, zero: 3}
+  training.zero: 2
   model.name: other
   madpipe.states: exact
   tag.size: small
@@ -67,6 +68,7 @@ base:
   CHECK(planning.training.input_gradient_release == 0.5);
   CHECK(planning.training.gradient_bucket == Bytes(1 << 20));
   CHECK(planning.training.stash == StashConvention::Input);
+  CHECK(planning.training.zero == 2);
   CHECK(planning.options == std::vector<std::pair<std::string, std::string>>{{"stages", "4"}, {"replicas", "2"}});
 }
 

@@ -18,6 +18,8 @@ const kinds: { [op: string]: Kind } = {
   activation: { letter: "A", words: "activation", colour: "--activation" },
   gradient: { letter: "G", words: "gradient", colour: "--gradient" },
   "all-reduce": { letter: "R", words: "all-reduce", colour: "--collective" },
+  "reduce-scatter": { letter: "S", words: "reduce-scatter", colour: "--collective" },
+  "all-gather": { letter: "T", words: "all-gather", colour: "--collective" },
   "exchange-flow": { letter: "e", words: "flow of an exchange", colour: "--collective" },
   "swap-out": { letter: "O", words: "swap out", colour: "--swap" },
   "swap-in": { letter: "N", words: "swap in", colour: "--swap" },
