@@ -55,7 +55,7 @@ export function run(model, platform, planning, ...choices) {
 
 /** A run on 256 devices: of the 64 replicas of each of its 4 stages 52 take 8 microbatches and the others 7. */
 export const largeRun = () =>
-  run("bert-large", "torus-v100-64", ["--planner", "uniform", "--set", "stages=4", "--microbatches", "500"]);
+  run("bert-large", "torus-v100-64", ["--planner", "uniform", "--set", "stages=4,replicas=64", "--microbatches", "500"]);
 
 /** Several runs: replicas, shared links, swaps, an asynchronous schedule, both engines. */
 export const severalRuns = () => ({
