@@ -76,7 +76,7 @@ std::optional<Candidate> capped(const PlanRequest& request, const Candidate& fre
   Candidate result{free.plan, free.channels, free.all_reduces, free.load, {}, {}, false};
   const ScheduleProgram program = require_schedule(request.graph, request.platform, free.plan);
   for (StageId id : indices<StageId>(free.plan.stages.size())) {
-    const std::int64_t most = most_in_flight(request.platform, program, id);
+    const std::int64_t most = most_in_flight(request, program, id);
     if (most == 0) return std::nullopt;
     if (most < program.in_flight[id.value()]) result.plan.stages[id.value()].in_flight = most;
   }
@@ -104,7 +104,7 @@ Candidate lowest(const PlanRequest& request, const Candidate& free) {
 Bytes least_memory_of(const PlanRequest& request, const Candidate& free) {
   const Plan plan = lowest_plan(request, free);
   const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
-  return memory_needed(request.platform, ledger_peaks(request.graph, request.platform, program));
+  return memory_needed(request.platform, ledger_peaks(request, program));
 }
 
 }  // namespace stagecraft::spp

@@ -6,6 +6,7 @@
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
@@ -55,7 +56,7 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
       forward_(order_.size() + 1),
       backward_(order_.size() + 1),
       parameters_(parameter_sums(request.graph, order_)),
-      copies_(weight_versions + request.training.gradient_copies + request.training.optimizer_copies),
+      copies_(kept_state(request.training, {Bytes(1), weight_versions}).total().value()),
       stash_(stash_sums(request.graph, order_)),
       transfer_(order_.size() + 1),
       crossings_(request.graph, order_),

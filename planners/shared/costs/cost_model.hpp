@@ -47,10 +47,17 @@ struct StageTime {
 
 /// The part of the stage's ring all-reduces that lasts beyond its backward: all of one all-reduce, less with buckets of
 /// gradients, which are exchanged while the backward runs on the slowest device. Without the tied parameters
-/// `elsewhere`, which other rings exchange. **Throws** InputError as `ring_all_reduce`, and if a device's speed is not
+/// `elsewhere`, which other rings exchange. Where replicas divide the optimizer's state (`UpdateExchange`) also the
+/// all-gather of weights: all of it, or with buckets what it takes longer than a forward; that stages which come later
+/// begin their first forward later is left out. **Throws** InputError as `ring_all_reduce`, and if a device's speed is not
 /// known.
 [[nodiscard]] Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, const Training& training,
                                            const Stage& stage, const std::vector<std::size_t>& elsewhere = {});
+
+/// What each replica of a stage with these layers keeps whole for a while of what replicas divide (`Training::zero`):
+/// the largest bucket of gradients twice, and of weights.
+[[nodiscard]] Bytes divided_buffers(const LayerGraph& graph, const Training& training,
+                                    const std::vector<LayerId>& layers);
 
 /// The time of the optimizer's step for `parameters` of a stage whose replicas `devices` are, on the slowest of them; 0
 /// if the platform gives no speed for it.
@@ -89,9 +96,13 @@ struct LargestTimes {
 [[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Platform& platform,
                                                                    const ScheduleProgram& program);
 
+/// Those of the request's plan, which is to run in all of its `pipelines`.
+[[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const PlanRequest& request,
+                                                                   const ScheduleProgram& program);
+
 /// The largest number of microbatches in flight, at most the program's, with which every replica of the stage fits in
 /// its device's memory if it is alone there; 0 if not even one microbatch fits. **Cost** O(replicas · log in flight).
-[[nodiscard]] std::int64_t most_in_flight(const Platform& platform, const ScheduleProgram& program, StageId stage);
+[[nodiscard]] std::int64_t most_in_flight(const PlanRequest& request, const ScheduleProgram& program, StageId stage);
 
 /// The device that lacks the most memory, and the memory with which this plan would fit; none if the plan fits.
 [[nodiscard]] std::optional<Infeasible> memory_overflow(const Platform& platform, const Plan& plan,

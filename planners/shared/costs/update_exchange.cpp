@@ -1,0 +1,11 @@
+#include "planners/shared/costs/update_exchange.hpp"
+
+#include "sim/schedule/reduced_gradients.hpp"
+
+namespace stagecraft {
+
+UpdateExchange update_exchange(const Training& training) {
+  return {.gradients = reduced_copies(training), .is_divided = training.zero > 0};
+}
+
+}  // namespace stagecraft
