@@ -1,6 +1,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/evaluated_claim.hpp"
+#include "planners/shared/costs/stage_exchange.hpp"
 #include "planners/shared/costs/update_exchange.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/model/graph_order.hpp"
@@ -43,7 +44,8 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
   const UpdateExchange exchange = update_exchange(plan.training);
   const auto ring = [&](Bytes bytes) { return ring_all_reduce(request.platform, devices_of(stage), bytes); };
   const Seconds exchanged = exchange.reduced(parameters, ring) + exchange.gathered(parameters, ring);
-  const Seconds exposed = ring_beyond_backward(request.graph, request.platform, plan.training, stage);
+  const Seconds exposed = ring_beyond_backward(request.graph, request.platform, plan.training, stage) +
+                          gather_beyond_forward(request.graph, request.platform, plan.training, stage);
   const Seconds update = slowest_update(request.platform, request.training, devices_of(stage), parameters);
   if (is_asynchronous(request.schedule)) {
     const Seconds round = time.backward + std::max(time.forward, exposed) + update;

@@ -66,7 +66,9 @@ struct Problem {
   /// **Requires** ascending devices. **Cost** O(devices of the set) plus that of `PairTable::slowest_pair` or
   /// `AllReduces::among`, added to `steps`.
   [[nodiscard]] DeviceSet device_set(std::vector<DeviceId> chosen, double& steps) const;
-  /// A stage with the layers [begin, end) that divides each microbatch among its devices.
+  /// A stage with the layers [begin, end) that divides each microbatch among its devices. Where these divide gradients,
+  /// a microbatch takes at least as long as they sum it up; where they gather weights, what that takes longer than a
+  /// forward counts as synchronisation, also of stages that begin later.
   [[nodiscard]] Block stage(std::size_t begin, std::size_t end, const DeviceSet& on) const {
     const Bytes weights = parameters(begin, end);
     const std::size_t count = on.devices.size();
@@ -86,7 +88,9 @@ struct Problem {
       return exchange.reduced(all - before, in_buckets(buckets));
     };
     const BucketExchange& under = exchanges[divided.sums_index(count)];
-    block.synchronise += under.last_backward(begin, end, share, seconds) - block.backward;
+    const double last = under.last_backward(begin, end, share, seconds);
+    if (exchange.is_each_time) block.backward = std::max(block.backward, seconds(Bytes(0), weights, 1) - block.forward);
+    block.synchronise += last - block.backward;
     block.synchronise += std::max(0.0, gathered - block.forward);
     return block;
   }

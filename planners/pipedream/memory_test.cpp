@@ -2,6 +2,7 @@
 
 #include "planners/pipedream/level_costs.hpp"
 #include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/stage_exchange.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/periodic.hpp"
 #include "sim/schedule/schedule_family.hpp"

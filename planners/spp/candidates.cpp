@@ -1,6 +1,7 @@
 #include "planners/spp/candidates.hpp"
 
 #include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/stage_exchange.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/families/spp_pe/processing_run.hpp"
 #include "sim/schedule/families/spp_pe/spp_pe.hpp"
@@ -44,6 +45,11 @@ void execute(const PlanRequest& request, Candidate& candidate) {
       pipeline_times(request.graph, request.platform, {request.graph, request.platform, plan}, candidate.all_reduces);
   for (std::size_t cut = 0; cut < candidate.channels.size(); ++cut) {
     times.resources[2 * cut + 1] = {candidate.channels[cut], candidate.channels[cut]};
+  }
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    BlockTimes& block = times.resources[2 * s];
+    const Seconds each = summed_each_time(request.graph, request.platform, plan.training, plan.stages[s]);
+    block.backward = std::max(block.backward, each - block.forward);
   }
   const ProcessingFigures figures = run_blocks(times, plan.microbatches, settings, caps);
   candidate.time = figures.time;

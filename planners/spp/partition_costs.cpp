@@ -110,10 +110,12 @@ double PartitionCosts::bucketed(std::size_t begin, std::size_t end, std::size_t 
   };
   const double share = range.factor / times_.divisor(replicas);
   const DividedTimes::Sums& sums = times_.of(replicas);
-  return forwards(begin, end, replicas, range) +
-         (sums.backward[end] - sums.backward[begin]) * share * (microbatches_ - 1.0) +
-         buckets_[times_.sums_index(replicas)].last_backward(begin, end, share, seconds) +
-         updated(begin, end, replicas) / range.update_bandwidth;
+  const double load = forwards(begin, end, replicas, range) +
+                      (sums.backward[end] - sums.backward[begin]) * share * (microbatches_ - 1.0) +
+                      buckets_[times_.sums_index(replicas)].last_backward(begin, end, share, seconds) +
+                      updated(begin, end, replicas) / range.update_bandwidth;
+  if (!problem_->exchange.is_each_time) return load;
+  return std::max(load, summed(range.exchange, Bytes(0), problem_->parameters(begin, end), 1) * microbatches_);
 }
 
 /// The first one waits for the weights that are gathered.

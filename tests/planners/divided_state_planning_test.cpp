@@ -1,6 +1,7 @@
 // What planners count where replicas divide the optimizer's state (`Training::zero`).
 #include "planners/registry.hpp"
 #include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/stage_exchange.hpp"
 #include "planners/shared/costs/update_exchange.hpp"
 #include "planners/shared/savings/least_memory.hpp"
 #include "planners/shared/savings/memory_policy.hpp"
@@ -99,19 +100,30 @@ TEST_CASE("divided planning: a reduce-scatter of gradients and an all-gather of 
 // Two layers of 400 B, forward 1 s and backward 2 s each, on 4 devices of 100 B/s: half of an all-reduce of 800 B takes
 // 3 / 4 · 800 / 100 = 6 s. In buckets of a layer, 3 s each, the first is hidden behind the last backward for 2 s, so
 // both end 4 s after it; and weights come 4 s after a forward of 2 s would have ended.
-TEST_CASE("divided planning: what lasts beyond the backward has the gather of weights") {
+TEST_CASE("divided planning: what is exchanged beyond a backward, and gathered beyond a forward") {
   const LayerGraph graph = heavy(2);
   const Platform platform = flat_platform(4);
   Stage stage;
   stage.layers = {LayerId(0), LayerId(1)};
   stage.replicas = groups_of_one(all_devices(platform));
-  const auto beyond = [&](const Training& training) {
+  const auto summed = [&](const Training& training) {
     return ring_beyond_backward(graph, platform, training, stage).value();
   };
-  CHECK(beyond(divided(0)) == doctest::Approx(12.0).epsilon(1e-12));
-  CHECK(beyond(divided(1)) == doctest::Approx(12.0).epsilon(1e-12));
-  CHECK(beyond(divided(1, Bytes(400))) == doctest::Approx(4.0 + 4.0).epsilon(1e-12));
-  CHECK(beyond(divided(0, Bytes(400))) == doctest::Approx(10.0).epsilon(1e-12));
+  const auto gathered = [&](const Training& training) {
+    return gather_beyond_forward(graph, platform, training, stage).value();
+  };
+  CHECK(summed(divided(0)) == doctest::Approx(12.0).epsilon(1e-12));
+  CHECK(summed(divided(1)) == doctest::Approx(6.0).epsilon(1e-12));
+  CHECK(gathered(divided(1)) == doctest::Approx(6.0).epsilon(1e-12));
+  CHECK(summed(divided(0, Bytes(400))) == doctest::Approx(10.0).epsilon(1e-12));
+  CHECK(summed(divided(1, Bytes(400))) == doctest::Approx(4.0).epsilon(1e-12));
+  CHECK(gathered(divided(1, Bytes(400))) == doctest::Approx(4.0).epsilon(1e-12));
+  CHECK(gathered(divided(0)) == 0.0);
+  CHECK(summed_each_time(graph, platform, divided(1), stage) == Seconds(0.0));
+  CHECK(summed_each_time(graph, platform, divided(2), stage).value() == doctest::Approx(6.0).epsilon(1e-12));
+  CHECK(divided_buffers(graph, divided(1), stage.layers) == Bytes(0));
+  CHECK(divided_buffers(graph, divided(2), stage.layers) == Bytes(2 * 400));
+  CHECK(divided_buffers(graph, divided(2, Bytes(800)), stage.layers) == Bytes(2 * 800));
 }
 
 TEST_CASE("divided planning: data parallelism claims what an evaluation takes") {

@@ -1,5 +1,6 @@
 #include "planners/shared/costs/cost_model.hpp"
 
+#include "planners/shared/costs/stage_exchange.hpp"
 #include "planners/shared/costs/update_exchange.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
@@ -11,7 +12,6 @@
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
-#include "sim/schedule/reduced_gradients.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/stage_program.hpp"
 #include "sim/schedule/tied_stages.hpp"
@@ -63,14 +63,6 @@ std::vector<std::pair<DeviceId, Bytes>> ledger_bound(const LayerGraph& graph, co
                              moving_memory((*kept.work)[id].programs, program.in_flight[replica.stage.value()]);
   }
   return {peaks.begin(), peaks.end()};
-}
-
-/// The buckets of a stage's gradients.
-std::vector<GradientBucket> summed_buckets(const LayerGraph& graph, const Training& training,
-                                           const std::vector<LayerId>& layers,
-                                           const std::vector<std::size_t>& elsewhere) {
-  const std::vector<Bytes> gradients = reduced_gradients(training, exchanged_parameters(graph, layers, elsewhere));
-  return gradient_buckets(gradients, layers, training.bucket());
 }
 
 /// The programs of the stage's slowest replica.
@@ -151,22 +143,7 @@ Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, 
   const std::vector<GradientBucket> buckets = summed_buckets(graph, training, stage.layers, elsewhere);
   std::vector<Seconds> times;
   for (const GradientBucket& bucket : buckets) times.push_back(exchange.summed(bucket.bytes, all_reduce));
-  const StageProgram work = slowest_programs(graph, platform, stage, buckets).first();
-  const Seconds beyond = exposed_all_reduce(work.backward, times);
-  if (!exchange.is_divided) return beyond;
-  const Seconds gathered = exchange.gathered(parameters_of(graph, stage.layers), all_reduce);
-  return beyond + (training.bucket() > Bytes(0) ? std::max(gathered - work.forward, Seconds(0)) : gathered);
-}
-
-Bytes divided_buffers(const LayerGraph& graph, const Training& training, const std::vector<LayerId>& layers) {
-  constexpr std::int64_t kAtOnce = 2;
-  if (training.zero < 2) return Bytes(0);
-  Bytes largest;
-  for (const GradientBucket& bucket : summed_buckets(graph, training, layers, {})) {
-    largest = std::max(largest, bucket.bytes);
-  }
-  const Bytes weights = training.zero >= 3 ? share_up(largest, 1, reduced_copies(training)) : Bytes(0);
-  return (largest + weights) * kAtOnce;
+  return exposed_all_reduce(slowest_programs(graph, platform, stage, buckets).first().backward, times);
 }
 
 Seconds slowest_update(const Platform& platform, const Training& training, const std::vector<DeviceId>& devices,

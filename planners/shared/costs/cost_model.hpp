@@ -47,17 +47,10 @@ struct StageTime {
 
 /// The part of the stage's ring all-reduces that lasts beyond its backward: all of one all-reduce, less with buckets of
 /// gradients, which are exchanged while the backward runs on the slowest device. Without the tied parameters
-/// `elsewhere`, which other rings exchange. Where replicas divide the optimizer's state (`UpdateExchange`) also the
-/// all-gather of weights: all of it, or with buckets what it takes longer than a forward; that stages which come later
-/// begin their first forward later is left out. **Throws** InputError as `ring_all_reduce`, and if a device's speed is not
-/// known.
+/// `elsewhere`, which other rings exchange. Where replicas divide the optimizer's state, these are reduce-scatters
+/// (`UpdateExchange`). **Throws** InputError as `ring_all_reduce`, and if a device's speed is not known.
 [[nodiscard]] Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, const Training& training,
                                            const Stage& stage, const std::vector<std::size_t>& elsewhere = {});
-
-/// What each replica of a stage with these layers keeps whole for a while of what replicas divide (`Training::zero`):
-/// the largest bucket of gradients twice, and of weights.
-[[nodiscard]] Bytes divided_buffers(const LayerGraph& graph, const Training& training,
-                                    const std::vector<LayerId>& layers);
 
 /// The time of the optimizer's step for `parameters` of a stage whose replicas `devices` are, on the slowest of them; 0
 /// if the platform gives no speed for it.

@@ -77,7 +77,7 @@ LargestStage largest_stage(const LayerGraph& graph, const Platform& platform, co
     const Seconds once = time.total();
     const std::int64_t turns = split ? plan.microbatches : (plan.microbatches + replicas - 1) / replicas;
     largest.period = std::max(largest.period, stage_period(graph, platform, plan, stage, exchanges[s]));
-    largest.work = std::max(largest.work, once * static_cast<double>(turns));
+    largest.work = std::max(largest.work, std::max(once, exchanges[s].each) * static_cast<double>(turns));
     largest.once = std::max(largest.once, once);
     largest.synchronise =
         std::max(largest.synchronise, exchanges[s].longest() + update_of(graph, platform, plan, stage));

@@ -5,7 +5,7 @@
 namespace stagecraft {
 
 UpdateExchange update_exchange(const Training& training) {
-  return {.gradients = reduced_copies(training), .is_divided = training.zero > 0};
+  return {.gradients = reduced_copies(training), .is_divided = training.zero > 0, .is_each_time = training.zero > 1};
 }
 
 }  // namespace stagecraft

@@ -9,10 +9,11 @@ namespace stagecraft {
 
 /// What the replicas of a stage exchange for an update: they all-reduce its gradients. Where they divide the
 /// optimizer's state (`Training::zero`), they reduce-scatter these and all-gather its weights, which take half of an
-/// all-reduce each. Gradients that are divided are summed up after every microbatch; here each update counts once.
+/// all-reduce each.
 struct UpdateExchange {
   std::int64_t gradients = 1;  ///< bytes of gradients for each byte of weights
   bool is_divided = false;
+  bool is_each_time = false;  ///< gradients are divided, too: they are summed up after every microbatch
 
   /// The time to sum up so many bytes of gradients. `all_reduce`: that of an all-reduce of so many bytes.
   template <class AllReduce>
