@@ -16,9 +16,9 @@ namespace stagecraft::pipedream {
 namespace {
 
 /// The copies of the weights and the microbatches in flight that the schedule gives to a stage of `replicas` replicas,
-/// with all `downstream` replicas as one further stage; gradients and optimizer count as weights. For a periodic schedule they depend on the times of the stages, which
-/// are not known yet; there the numbers in flight of PipeDream's order are taken, with the two weight versions of a
-/// periodic schedule.
+/// with all `downstream` replicas as one further stage; gradients and optimizer count as weights. For a periodic
+/// schedule they depend on the times of the stages, which are not known yet; there the numbers in flight of PipeDream's
+/// order are taken, with the two weight versions of a periodic schedule.
 Copies schedule_copies(const PlanRequest& request, const MemoryChoices& choices, std::int64_t replicas,
                        std::int64_t downstream) {
   const bool is_periodic = request.schedule.name == "1f1b-star";

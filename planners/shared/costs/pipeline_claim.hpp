@@ -17,7 +17,8 @@ namespace stagecraft {
 /// a synchronous one has an iteration of max(max ⌈m / r⌉ T, m · max c) + (p - 1) max T + max (A + U).
 /// Where replicas divide the optimizer's state, A is their reduce-scatter, or the all-reduce of tied parameters if that
 /// is longer, with what the all-gather of weights takes beyond a forward (`gather_beyond_forward`), and U is divided by
-/// r; where they divide gradients, T is at least the reduce-scatter of a microbatch. With `split` replicas each microbatch takes F / r and B / r instead, and a round has one microbatch.
+/// r; where they divide gradients, m / r counts at least the reduce-scatter of a microbatch for T.
+/// With `split` replicas each microbatch takes F / r and B / r instead, and a round has one microbatch.
 /// **Requires** a plan that breaks no rule. **Throws** InputError as `exchange_times`.
 [[nodiscard]] Figures pipeline_claim(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 
