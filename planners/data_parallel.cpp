@@ -1,8 +1,10 @@
 #include "planners/planner.hpp"
 #include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/evaluated_claim.hpp"
+#include "planners/shared/costs/stage_exchange.hpp"
+#include "planners/shared/costs/update_exchange.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/model/graph_order.hpp"
-#include "sim/schedule/reduced_gradients.hpp"
 
 #include <algorithm>
 
@@ -39,19 +41,23 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
   const StageTime time = stage_time(request.graph, request.platform, stage);
   const std::int64_t in_round = is_split ? 1 : replicas;  // microbatches
   const Bytes parameters = totals(request.graph).parameters;
-  const Seconds all_reduce =
-      ring_all_reduce(request.platform, devices_of(stage), reduced_gradients(plan.training, parameters));
-  const Seconds exposed = ring_beyond_backward(request.graph, request.platform, plan.training, stage);
+  const UpdateExchange exchange = update_exchange(plan.training);
+  const auto ring = [&](Bytes bytes) { return ring_all_reduce(request.platform, devices_of(stage), bytes); };
+  const Seconds exchanged = exchange.reduced(parameters, ring) + exchange.gathered(parameters, ring);
+  const Seconds exposed = ring_beyond_backward(request.graph, request.platform, plan.training, stage) +
+                          gather_beyond_forward(request.graph, request.platform, plan.training, stage);
   const Seconds update = slowest_update(request.platform, request.training, devices_of(stage), parameters);
   if (is_asynchronous(request.schedule)) {
     const Seconds round = time.backward + std::max(time.forward, exposed) + update;
     plan.predicted.period = round / static_cast<double>(in_round);
+  } else if (plan.training.zero > 0) {
+    plan.predicted = evaluated_claim(request, plan);
   } else {
     const std::int64_t rounds = (request.microbatches + in_round - 1) / in_round;
     plan.predicted.iteration_time = time.total() * static_cast<double>(rounds) + exposed + update;
   }
   const Detail::Record details = {{"compute_s", time.total().value()},
-                                  {"all_reduce_s", all_reduce.value()},
+                                  {"all_reduce_s", exchanged.value()},
                                   {"exposed_all_reduce_s", exposed.value()},
                                   {"update_s", update.value()}};
   return judged(request, {std::move(plan), details});

@@ -45,6 +45,9 @@ struct PlanRequest {
   /// Whether only the numbers of stages and replicas are asked for, by a planner that cuts and saves memory itself.
   /// Then no memory that is left is used, and a shape has other cuts than its first only if nothing makes that fit.
   bool only_shape = false;
+  /// Pipelines side by side that are to have the plan (`plan_side_by_side`): the replicas of a stage in all of them
+  /// divide what `Training::zero` says.
+  std::int64_t pipelines = 1;
   const Plan* running = nullptr;  ///< the plan that the answer may replace while training runs; it outlives the request
 };
 

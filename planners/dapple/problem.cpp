@@ -8,7 +8,6 @@
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/memory_ledger.hpp"
-#include "sim/schedule/reduced_gradients.hpp"
 #include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
@@ -46,9 +45,9 @@ void add_layers(const LayerGraph& graph, Problem& problem) {
 }
 
 void add_exchange(const PlanRequest& request, Problem& problem) {
-  problem.reduced_copies = reduced_copies(request.training);
+  problem.exchange = update_exchange(request.training);
   if (request.training.bucket() == Bytes(0)) return;
-  const Bytes bucket(std::max<std::int64_t>(1, request.training.bucket().value() / problem.reduced_copies));
+  const Bytes bucket(std::max<std::int64_t>(1, request.training.bucket().value() / problem.exchange.gradients));
   for (const DividedTimes::Sums& sums : problem.divided.all_sums()) {
     problem.exchanges.emplace_back(problem.parameters, sums.backward, bucket);
   }
@@ -127,6 +126,7 @@ DeviceSet Problem::device_set(std::vector<DeviceId> chosen, double& steps) const
     factor = std::max(factor, factors[device.value()]);
     set.update = std::max(set.update, update[device.value()]);
   }
+  if (exchange.is_divided) set.update /= static_cast<double>(chosen.size());
   steps += static_cast<double>(chosen.size());
   set.factor = factor;
   set.all_reduce = all_reduce_among(*this, chosen, steps);

@@ -7,8 +7,10 @@
 #include "planners/shared/costs/bucket_exchange.hpp"
 #include "planners/shared/costs/divided_times.hpp"
 #include "planners/shared/costs/pair_bandwidths.hpp"
+#include "planners/shared/costs/update_exchange.hpp"
 #include "sim/model/run_sums.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -20,7 +22,7 @@ struct DeviceSet {
   std::vector<DeviceId> devices;  ///< ascending
   double factor = 1.0;            ///< the slowest device's
   AllReduceTime all_reduce;
-  double update = 0.0;  ///< seconds of the optimizer's step per byte of parameters
+  double update = 0.0;  ///< seconds of a replica's optimizer step per byte of the stage's parameters
 };
 
 /// The bandwidth of every two devices, in bytes per second.
@@ -54,7 +56,7 @@ struct Problem {
   DividedTimes divided;  ///< among the devices of a stage
   /// Of gradients in buckets, for each of the sums in `divided`; none: they are exchanged after the backward.
   std::vector<BucketExchange> exchanges;
-  std::int64_t reduced_copies = 1;  ///< bytes of gradients that are exchanged for each byte of parameters
+  UpdateExchange exchange;  ///< of replicas
   std::int64_t microbatches = 1;
   std::size_t most_replicas = 1;  ///< a stage divides the samples of a microbatch
 
@@ -64,23 +66,32 @@ struct Problem {
   /// **Requires** ascending devices. **Cost** O(devices of the set) plus that of `PairTable::slowest_pair` or
   /// `AllReduces::among`, added to `steps`.
   [[nodiscard]] DeviceSet device_set(std::vector<DeviceId> chosen, double& steps) const;
-  /// A stage with the layers [begin, end) that divides each microbatch among its devices.
+  /// A stage with the layers [begin, end) that divides each microbatch among its devices. Where these divide gradients,
+  /// a microbatch takes at least as long as they sum it up; where they gather weights, what that takes longer than a
+  /// forward counts as synchronisation, also of stages that begin later.
   [[nodiscard]] Block stage(std::size_t begin, std::size_t end, const DeviceSet& on) const {
-    const auto bytes = static_cast<double>(parameters(begin, end).value());
+    const Bytes weights = parameters(begin, end);
     const std::size_t count = on.devices.size();
     const DividedTimes::Sums& sums = divided.of(count);
     const double share = on.factor / divided.divisor(count);
     Block block{(sums.forward[end] - sums.forward[begin]) * share, (sums.backward[end] - sums.backward[begin]) * share,
-                bytes * on.update};
+                static_cast<double>(weights.value()) * on.update};
+    const auto in_buckets = [&](std::size_t buckets) {
+      return [&on, buckets](Bytes bytes) { return on.all_reduce(static_cast<double>(bytes.value()), buckets); };
+    };
+    const double gathered = exchange.gathered(weights, in_buckets(1));
     if (exchanges.empty()) {
-      block.synchronise += on.all_reduce(bytes * static_cast<double>(reduced_copies));
+      block.synchronise += exchange.reduced(weights, in_buckets(1)) + gathered;
       return block;
     }
     const auto seconds = [&](Bytes before, Bytes all, std::size_t buckets) {
-      return on.all_reduce(static_cast<double>(((all - before) * reduced_copies).value()), buckets);
+      return exchange.reduced(all - before, in_buckets(buckets));
     };
-    const BucketExchange& exchange = exchanges[divided.sums_index(count)];
-    block.synchronise += exchange.last_backward(begin, end, share, seconds) - block.backward;
+    const BucketExchange& under = exchanges[divided.sums_index(count)];
+    const double last = under.last_backward(begin, end, share, seconds);
+    if (exchange.is_each_time) block.backward = std::max(block.backward, seconds(Bytes(0), weights, 1) - block.forward);
+    block.synchronise += last - block.backward;
+    block.synchronise += std::max(0.0, gathered - block.forward);
     return block;
   }
   /// Bytes per second between two stages: one flow for each pair of devices, the slowest pair decides.

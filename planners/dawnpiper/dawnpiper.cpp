@@ -9,6 +9,7 @@
 #include "planners/shared/savings/stage_devices.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -43,8 +44,8 @@ PartitionProblem problem_of(const SavingPipeline& pipeline, UnitGrain cuts, bool
   PartitionProblem problem;
   const Training& training = pipeline.request().training;
   for (const StagePlace& place : pipeline.places()) {
-    problem.places.push_back(
-        {place.factor, place.in_flight, place.weight_versions + training.gradient_copies + training.optimizer_copies});
+    const double copies = state_copies(training, place.weight_versions, std::ssize(place.devices));
+    problem.places.push_back({place.factor, place.in_flight, copies});
   }
   for (std::size_t cut = 0; cut <= pipeline.units(); ++cut) {
     problem.compute.push_back(pipeline.compute(cut));

@@ -29,7 +29,7 @@ std::size_t PartitionSearch::PartHash::operator()(const Part& part) const {
 }
 
 PartitionSearch::PartitionSearch(PartitionProblem problem, const PartitionSettings& settings)
-    : problem_(std::move(problem)), settings_(settings), speeds_{0.0}, in_flight_{0}, copies_{0} {
+    : problem_(std::move(problem)), settings_(settings), speeds_{0.0}, in_flight_{0}, copies_{0.0} {
   for (const PartitionPlace& place : problem_.places) {
     speeds_.push_back(speeds_.back() + 1.0 / place.factor);
     in_flight_.push_back(in_flight_.back() + place.in_flight);
@@ -200,7 +200,7 @@ double PartitionSearch::even_time(const Part& part, Seconds waited) const {
 double PartitionSearch::even_memory(const Part& part) const {
   const auto stages = static_cast<double>(part.stages());
   const auto in_flight = static_cast<double>(range(in_flight_, part.first, part.last + 1));
-  const auto copies = static_cast<double>(range(copies_, part.first, part.last + 1));
+  const double copies = range(copies_, part.first, part.last + 1);
   const auto stash = static_cast<double>(range(problem_.stash, part.begin, part.end).value());
   const auto parameters = static_cast<double>(problem_.parameters(part.begin, part.end).value());
   return (in_flight * stash + copies * parameters) / (stages * stages);
@@ -267,7 +267,8 @@ std::size_t PartitionSearch::reach(std::size_t stage, std::size_t begin) {
 /// they may shrink when a stage grows.
 bool PartitionSearch::may_hold(std::size_t stage, std::size_t begin, std::size_t end) {
   const auto fits = [&](SavingStage held) {
-    held.budget.held = problem_.parameters(begin, end) * problem_.places[stage].copies;
+    const auto parameters = static_cast<double>(problem_.parameters(begin, end).value());
+    held.budget.held = Bytes(static_cast<std::int64_t>(parameters * problem_.places[stage].copies));
     counts_.work += static_cast<double>(held.units.size());
     if (held.segments && saved_memory_bound(held) > held.budget.capacity) return false;
     if (held.segments && !settings_.exact && fits_divided(held)) return true;

@@ -19,7 +19,7 @@ namespace stagecraft::dawnpiper {
 struct PartitionPlace {
   double factor = 1.0;  ///< of times
   std::int64_t in_flight = 1;
-  std::int64_t copies = 1;  ///< of the parameters: weight versions, gradients and optimizer state
+  double copies = 1.0;  ///< of the parameters: weight versions, gradients and optimizer state
 };
 
 /// A list of units that is to be cut into stages. **Shape** sums have one entry for each cut, both ends included.
@@ -159,7 +159,7 @@ class PartitionSearch {
   PartitionCounts counts_;
   std::vector<double> speeds_;  // sums over the stages before
   std::vector<std::int64_t> in_flight_;
-  std::vector<std::int64_t> copies_;
+  std::vector<double> copies_;
   std::unordered_map<Part, Known, PartHash> known_;
   std::vector<std::map<std::size_t, std::size_t>> reach_;  ///< by stage and begin
 };

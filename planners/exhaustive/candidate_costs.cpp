@@ -2,6 +2,7 @@
 
 #include "planners/shared/costs/cost_model.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 
 #include <algorithm>
 
@@ -11,9 +12,9 @@ LeastCosts::LeastCosts(const PlanRequest& request)
     : times_(request.graph, request.platform.devices.size()),
       parameters_(parameter_sums(request.graph, canonical_order(request.graph))),
       stash_(stash_sums(request.graph, canonical_order(request.graph))),
+      training_(request.training),
       microbatches_(request.microbatches),
       samples_(request.graph.microbatch_size) {
-  copies_ = 1 + request.training.gradient_copies + request.training.optimizer_copies;
   for (DeviceId device : indices(request.platform.devices)) {
     factors_.push_back(slowest_factor(request.graph, request.platform, {device}));
     memory_.push_back(request.platform.memory(device));
@@ -45,7 +46,8 @@ Bytes LeastCosts::memory_needed(const Piece& piece, std::size_t first_device) co
   const std::int64_t smallest = samples_ / replicas;  // the smallest share
   const double part = static_cast<double>(smallest) / static_cast<double>(samples_);
   const Bytes own = piece.split ? Bytes(static_cast<std::int64_t>(static_cast<double>(stash.value()) * part)) : stash;
-  const Bytes held = parameters_(piece.begin, piece.end) * copies_ + own;
+  const HeldParameters parameters{parameters_(piece.begin, piece.end), 1, replicas};
+  const Bytes held = kept_state(training_, parameters).total() + own;
   Bytes needed{0};
   for (std::size_t device = first_device; device < first_device + piece.replicas; ++device) {
     const Bytes with_reserved = held + reserved_[device];

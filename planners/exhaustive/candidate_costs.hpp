@@ -30,7 +30,7 @@ class LeastCosts {
   std::vector<double> factors_;  ///< by device
   std::vector<Bytes> memory_;    ///< by device
   std::vector<Bytes> reserved_;
-  std::int64_t copies_ = 1;  ///< of the parameters
+  Training training_;
   std::int64_t microbatches_ = 1;
   std::int64_t samples_ = 1;  ///< of a microbatch
 };

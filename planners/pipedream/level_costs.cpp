@@ -85,7 +85,7 @@ template <Synchronisation How>
 void fill_row(const LevelCosts& costs, std::size_t j, std::size_t q, std::size_t r, const double* times, double* row) {
   const DownSets& states = *costs.states;
   const auto replicas = static_cast<double>(q);
-  const double sync = 4.0 * costs.settings->reduced_copies * (replicas - 1.0) / (costs.bandwidth * replicas) /
+  const double sync = 4.0 * costs.settings->exchanged_copies * (replicas - 1.0) / (costs.bandwidth * replicas) /
                       costs.settings->rounds_per_update;
   const double share = 1.0 / replicas;
   const double links = costs.settings->boundary == BoundaryCost::Whole ? 1.0 : replicas;
@@ -117,7 +117,7 @@ double as_one_stage(const LevelCosts& costs, std::size_t start, std::size_t j, s
   const auto replicas = static_cast<double>(r);
   const double parameters = costs.states->parameters[j] - below_start(costs.states->parameters, start);
   const double sync =
-      4.0 * costs.settings->reduced_copies * (replicas - 1.0) * parameters / (costs.bandwidth * replicas);
+      4.0 * costs.settings->exchanged_copies * (replicas - 1.0) * parameters / (costs.bandwidth * replicas);
   const double time = segment_time(costs, start, j, r, d);
   const double in_round = sync / costs.below_members / costs.settings->rounds_per_update;
   return round_time(costs.settings->synchronisation, time, in_round) / replicas;

@@ -2,6 +2,7 @@
 
 #include "planners/pipedream/level_costs.hpp"
 #include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/stage_exchange.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/periodic.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -14,10 +15,10 @@
 namespace stagecraft::pipedream {
 namespace {
 
-/// The weight versions and microbatches in flight that the schedule gives to a stage of `replicas` replicas, with all
-/// `downstream` replicas as one further stage. For a periodic schedule they depend on the times of the stages, which
-/// are not known yet; there the numbers in flight of PipeDream's order are taken, with the two weight versions of a
-/// periodic schedule.
+/// The copies of the weights and the microbatches in flight that the schedule gives to a stage of `replicas` replicas,
+/// with all `downstream` replicas as one further stage; gradients and optimizer count as weights. For a periodic
+/// schedule they depend on the times of the stages, which are not known yet; there the numbers in flight of PipeDream's
+/// order are taken, with the two weight versions of a periodic schedule.
 Copies schedule_copies(const PlanRequest& request, const MemoryChoices& choices, std::int64_t replicas,
                        std::int64_t downstream) {
   const bool is_periodic = request.schedule.name == "1f1b-star";
@@ -37,7 +38,8 @@ Copies schedule_copies(const PlanRequest& request, const MemoryChoices& choices,
   const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
   std::int64_t versions = is_periodic ? kPeriodicWeightVersions : program.weight_versions.front();
   if (choices.weight_versions) versions = std::min(versions, *choices.weight_versions);
-  return {static_cast<double>(versions), static_cast<double>(program.in_flight.front())};
+  return {state_copies(request.training, versions, replicas * request.pipelines),
+          static_cast<double>(program.in_flight.front())};
 }
 
 }  // namespace
@@ -71,6 +73,7 @@ MemoryTest ledger_memory_test(const PlanRequest& request, const DownSets& states
   };
   const bool has_tied = !request.graph.tied.empty();
   const bool has_stash = choices.recompute || !request.graph.tensors.empty() || has_tied;
+  const bool has_divided = request.training.zero >= 2 && consumers == Consumers::Every;
   const std::size_t entries = states.count * (states.count + 1) / 2;
   test.fixed.resize(entries);
   if (has_tied) test.parameters.resize(entries);
@@ -81,8 +84,12 @@ MemoryTest ledger_memory_test(const PlanRequest& request, const DownSets& states
       if (k > 0 && !precedes(states, k - 1, end)) continue;
       stage.become(k - 1, end);
       const StageProgram work = stage.work();
-      const StaticMemory held = static_memory(request.training, {work.parameters, 0}, stage.exchanged(), {});
+      const StaticMemory held = static_memory(request.training, {Bytes(0)}, stage.exchanged(), {});
       test.fixed[at] = static_cast<double>(peak_memory(held, work, 0).value());
+      if (has_divided) {
+        const std::vector<LayerId> layers = layers_between(states, k - 1, end);
+        test.fixed[at] += static_cast<double>(divided_buffers(request.graph, request.training, layers).value());
+      }
       if (has_tied) test.parameters[at] = static_cast<double>(work.parameters.value());
       if (has_stash) test.stash[at] = static_cast<double>(work.stash().value());
     }

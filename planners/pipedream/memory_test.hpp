@@ -26,6 +26,7 @@ void apply(const MemoryChoices& choices, Stage& stage);
 /// The shared memory ledger for a stage of the request's schedule, on a device with the smallest capacity. With a cap
 /// on microbatches in flight it does not know how much the caps of earlier stages lower the stage's own number, so it
 /// may refuse a stage that would fit.
+/// With `Consumers::Every` each stage has buffers for what replicas divide, also one without replicas.
 /// Entries of pairs of states that are no stage are 0. **Cost** O(states² · layers / 64), and as
 /// `ChangingStage::become` for what one state differs from the next.
 [[nodiscard]] MemoryTest ledger_memory_test(const PlanRequest& request, const DownSets& states,

@@ -9,9 +9,9 @@
 #include "planners/planner.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/limits.hpp"
+#include "planners/shared/costs/update_exchange.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
-#include "sim/schedule/reduced_gradients.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ PlanResult plan_by(const Problem& problem, const DownSets& states) {
   Planned result = planned(problem, states, answer);
   const ScheduleProgram program = require_schedule(request.graph, request.platform, result.plan);
   result.plan.pattern = program.pattern;
-  result.plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, program);
+  result.plan.predicted.peak_memory = ledger_peaks(request, program);
   return result;
 }
 
@@ -197,7 +197,7 @@ Settings settings_of(const PlanRequest& request) {
   if (request.options.word("synchronisation") == "overlapped") settings.synchronisation = Synchronisation::Overlapped;
   if (request.options.word("boundary") == "whole") settings.boundary = BoundaryCost::Whole;
   settings.time_factor = slowest_factor(request.graph, request.platform, all_devices(request.platform));
-  settings.reduced_copies = static_cast<double>(reduced_copies(request.training));
+  settings.exchanged_copies = update_exchange(request.training).copies();
   settings.communication = request.options.word("communication") == "on";
   settings.straight = request.options.flag("straight");
   settings.use_fewer = request.options.flag("use_fewer");

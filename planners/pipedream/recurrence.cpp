@@ -239,7 +239,7 @@ double level_period(const DownSets& states, const Settings& settings, std::size_
     const double q = segment.replicas;
     const double time = level > 0 ? level_period(states, settings, level - 1, segment.inner)
                                   : difference(states.compute, segment) * settings.time_factor;
-    const double sync = 4.0 * settings.reduced_copies * (q - 1.0) * difference(states.parameters, segment) /
+    const double sync = 4.0 * settings.exchanged_copies * (q - 1.0) * difference(states.parameters, segment) /
                         (bandwidth * q) / (is_first ? below_members : 1.0) / settings.rounds_per_update;
     largest = std::max(largest, round_time(settings.synchronisation, time, sync) / q);
     if (!settings.communication || is_first) continue;
@@ -282,7 +282,7 @@ double data_parallel_time(const DownSets& states, const Settings& settings) {
   double below_members = 1.0;
   for (const Level& level : settings.levels) {
     const double members = level.count;
-    const double sync = 4.0 * settings.reduced_copies * (members - 1.0) * states.parameters[states.count - 1] /
+    const double sync = 4.0 * settings.exchanged_copies * (members - 1.0) * states.parameters[states.count - 1] /
                         (level.bandwidth.value() * members);
     time = round_time(settings.synchronisation, time, sync / below_members / settings.rounds_per_update) / members;
     below_members = members;

@@ -62,7 +62,7 @@ struct Settings {
   /// Whether a segment has 1, 2, 4, 8 … replicas, so that those of neighbours take turns in numbers that divide.
   bool powers_of_two = false;
   double rounds_per_update = 1.0;  ///< among which a synchronisation is divided
-  double reduced_copies = 1.0;     ///< bytes of gradients that it exchanges for each byte of parameters
+  double exchanged_copies = 1.0;   ///< bytes that it all-reduces for each byte of parameters
   double solves = 1.0;             ///< how often the problem is solved, each time with other rounds
   const MemoryTest* memory = nullptr;
 };

@@ -1,6 +1,7 @@
 #include "planners/spp/candidates.hpp"
 
 #include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/stage_exchange.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/families/spp_pe/processing_run.hpp"
 #include "sim/schedule/families/spp_pe/spp_pe.hpp"
@@ -45,6 +46,11 @@ void execute(const PlanRequest& request, Candidate& candidate) {
   for (std::size_t cut = 0; cut < candidate.channels.size(); ++cut) {
     times.resources[2 * cut + 1] = {candidate.channels[cut], candidate.channels[cut]};
   }
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    BlockTimes& block = times.resources[2 * s];
+    const ExchangesEachTime each = exchanges_each_time(request.graph, request.platform, plan.training, plan.stages[s]);
+    block.backward = std::max(block.backward + each.exposed, each.all - block.forward);
+  }
   const ProcessingFigures figures = run_blocks(times, plan.microbatches, settings, caps);
   candidate.time = figures.time;
   if (settings.strict) candidate.bound = rounds_bound(times, figures.rounds);
@@ -76,7 +82,7 @@ std::optional<Candidate> capped(const PlanRequest& request, const Candidate& fre
   Candidate result{free.plan, free.channels, free.all_reduces, free.load, {}, {}, false};
   const ScheduleProgram program = require_schedule(request.graph, request.platform, free.plan);
   for (StageId id : indices<StageId>(free.plan.stages.size())) {
-    const std::int64_t most = most_in_flight(request.platform, program, id);
+    const std::int64_t most = most_in_flight(request, program, id);
     if (most == 0) return std::nullopt;
     if (most < program.in_flight[id.value()]) result.plan.stages[id.value()].in_flight = most;
   }
@@ -104,7 +110,7 @@ Candidate lowest(const PlanRequest& request, const Candidate& free) {
 Bytes least_memory_of(const PlanRequest& request, const Candidate& free) {
   const Plan plan = lowest_plan(request, free);
   const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
-  return memory_needed(request.platform, ledger_peaks(request.graph, request.platform, program));
+  return memory_needed(request.platform, ledger_peaks(request, program));
 }
 
 }  // namespace stagecraft::spp

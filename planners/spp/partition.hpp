@@ -4,6 +4,7 @@
 #include "planners/shared/costs/all_reduces.hpp"
 #include "planners/shared/costs/divided_times.hpp"
 #include "planners/shared/costs/pair_bandwidths.hpp"
+#include "planners/shared/costs/update_exchange.hpp"
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/run_sums.hpp"
@@ -45,7 +46,7 @@ struct PartitionProblem {
   std::vector<Seconds> backward;
   DividedTimes divided;  ///< the times of stages that divide each microbatch; empty: r replicas take 1 / r of the time
   Bytes bucket;          ///< parameters in a bucket; 0: gradients are exchanged after the backward
-  std::int64_t reduced_copies = 1;  ///< bytes of gradients that are exchanged for each byte of parameters
+  UpdateExchange exchange;  ///< of replicas
 
   std::vector<Bytes> crossing;  ///< bytes that cross the cut before each position, one way. **Shape** layers + 1
   UsedBandwidths bandwidths;    ///< device ids are positions
@@ -54,7 +55,7 @@ struct PartitionProblem {
   // The device at each position.
   std::vector<double> factors;                   ///< time factor relative to the profile
   std::vector<BytesPerSecond> update_bandwidth;  ///< of the optimizer's step; infinite if the step takes no time
-  std::int64_t update_copies = 1;                ///< bytes that the step processes for each byte of parameters
+  std::int64_t update_copies = 1;  ///< bytes that the step processes for each byte of parameters that it changes
 
   std::int64_t microbatches = 1;
   std::int64_t most_replicas =

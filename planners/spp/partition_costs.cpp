@@ -106,19 +106,37 @@ void PartitionCosts::fill_crossings() {
 
 double PartitionCosts::bucketed(std::size_t begin, std::size_t end, std::size_t replicas, const Range& range) const {
   const auto seconds = [&](Bytes before, Bytes all, std::size_t buckets) {
-    return all_reduce(range.exchange, before, all, buckets);
+    return summed(range.exchange, before, all, buckets);
   };
   const double share = range.factor / times_.divisor(replicas);
   const DividedTimes::Sums& sums = times_.of(replicas);
-  return (sums.forward[end] - sums.forward[begin]) * share * microbatches_ +
-         (sums.backward[end] - sums.backward[begin]) * share * (microbatches_ - 1.0) +
-         buckets_[times_.sums_index(replicas)].last_backward(begin, end, share, seconds) +
-         updated(begin, end) / range.update_bandwidth;
+  const double load = forwards(begin, end, replicas, range) +
+                      (sums.backward[end] - sums.backward[begin]) * share * (microbatches_ - 1.0) +
+                      buckets_[times_.sums_index(replicas)].last_backward(begin, end, share, seconds) +
+                      updated(begin, end, replicas) / range.update_bandwidth;
+  if (!problem_->exchange.is_each_time) return load;
+  return std::max(load, summed(range.exchange, Bytes(0), problem_->parameters(begin, end), 1) * microbatches_);
+}
+
+/// The first one waits for the weights that are gathered.
+double PartitionCosts::forwards(std::size_t begin, std::size_t end, std::size_t replicas, const Range& range) const {
+  const DividedTimes::Sums& sums = times_.of(replicas);
+  const double each = (sums.forward[end] - sums.forward[begin]) * (range.factor / times_.divisor(replicas));
+  if (!problem_->exchange.is_divided) return each * microbatches_;
+  return std::max(each, gathered(range.exchange, problem_->parameters(begin, end))) + each * (microbatches_ - 1.0);
+}
+
+double PartitionCosts::summed(std::size_t exchange, Bytes before, Bytes all, std::size_t buckets) const {
+  const std::int64_t copies = problem_->exchange.gradients;
+  return problem_->exchange.summed(all * copies,
+                                   [&](Bytes bytes) { return all_reduce(exchange, before * copies, bytes, buckets); });
+}
+
+double PartitionCosts::gathered(std::size_t exchange, Bytes weights) const {
+  return problem_->exchange.gathered(weights, [&](Bytes bytes) { return all_reduce(exchange, Bytes(0), bytes, 1); });
 }
 
 double PartitionCosts::all_reduce(std::size_t exchange, Bytes before, Bytes all, std::size_t buckets) const {
-  before = before * problem_->reduced_copies;
-  all = all * problem_->reduced_copies;
   if (problem_->all_reduces) {
     return problem_->all_reduces->distinct[exchange](static_cast<double>((all - before).value()), buckets);
   }

@@ -35,9 +35,11 @@ class PartitionCosts {
   [[nodiscard]] std::size_t exchange(std::size_t first, std::size_t last) const {
     return ranges_[first * (devices_ + 1) + last].exchange;
   }
-  /// The seconds of an all-reduce of all parameters of the layers [begin, end). Never grows as `begin` grows.
+  /// The seconds in which replicas exchange all gradients of the layers [begin, end) and gather their weights, if these
+  /// do not run under computations. Never grows as `begin` grows.
   [[nodiscard]] double all_reduce(std::size_t exchange, std::size_t begin, std::size_t end) const {
-    return all_reduce(exchange, Bytes(0), problem_->parameters(begin, end), 1);
+    const Bytes all = problem_->parameters(begin, end);
+    return summed(exchange, Bytes(0), all, 1) + gathered(exchange, all);
   }
   /// The load of a stage with the layers [begin, end) on the devices [first, last). Never grows as `begin` grows.
   [[nodiscard]] double stage(std::size_t begin, std::size_t end, std::size_t first, std::size_t last) const {
@@ -51,7 +53,7 @@ class PartitionCosts {
     if (!buckets_.empty()) return bucketed(begin, end, last - first, range);
     const std::vector<double>& compute = times_.of(last - first).total;
     const double each = (compute[end] - compute[begin]) * range.factor / times_.divisor(last - first);
-    return each * microbatches_ + (all_reduced + updated(begin, end) / range.update_bandwidth);
+    return each * microbatches_ + (all_reduced + updated(begin, end, last - first) / range.update_bandwidth);
   }
   /// The load of the channel between a stage on [middle - before, middle) and one on [middle, middle + behind).
   [[nodiscard]] double channel(std::size_t cut, std::size_t middle, std::size_t before, std::size_t behind) const {
@@ -67,11 +69,18 @@ class PartitionCosts {
   };
   /// The load of a stage that exchanges gradients while its last backward runs. Sums what never grows with `begin`.
   [[nodiscard]] double bucketed(std::size_t begin, std::size_t end, std::size_t replicas, const Range& range) const;
-  /// The bytes that the optimizer's step of a stage processes.
-  [[nodiscard]] double updated(std::size_t begin, std::size_t end) const {
-    return static_cast<double>((problem_->parameters(begin, end) * problem_->update_copies).value());
+  [[nodiscard]] double forwards(std::size_t begin, std::size_t end, std::size_t replicas, const Range& range) const;
+  /// The bytes that the optimizer's step of a stage processes on each replica.
+  [[nodiscard]] double updated(std::size_t begin, std::size_t end, std::size_t replicas) const {
+    const Bytes all = problem_->parameters(begin, end);
+    const Bytes own = problem_->exchange.is_divided ? share_up(all, 1, static_cast<std::int64_t>(replicas)) : all;
+    return static_cast<double>((own * problem_->update_copies).value());
   }
-  /// The seconds in which the bytes [before, all) of gradients are exchanged in so many buckets.
+  /// The seconds in which the gradients of the bytes [before, all) of weights are summed up in so many buckets.
+  [[nodiscard]] double summed(std::size_t exchange, Bytes before, Bytes all, std::size_t buckets) const;
+  /// Those in which so many bytes of weights are gathered.
+  [[nodiscard]] double gathered(std::size_t exchange, Bytes weights) const;
+  /// The seconds of all-reduces of the bytes [before, all), so many one after the other.
   [[nodiscard]] double all_reduce(std::size_t exchange, Bytes before, Bytes all, std::size_t buckets) const;
   void fill_ranges();
   void fill_exchanges();

@@ -3,7 +3,6 @@
 #include "planners/spp/partition.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/model/run_sums.hpp"
-#include "sim/schedule/reduced_gradients.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -28,16 +27,16 @@ PartitionProblem partition_problem(const PlanRequest& request, const UsedBandwid
   require_countable(request.graph, sums.forward + sums.backward);
   const std::vector<LayerId> layers = canonical_order(request.graph);
   DividedTimes divided(request.graph, order.size());
-  const std::int64_t copies = reduced_copies(request.training);
+  const UpdateExchange exchange = update_exchange(request.training);
   const Bytes whole = request.training.bucket();
-  const Bytes bucket(whole > Bytes(0) ? std::max<std::int64_t>(1, whole.value() / copies) : 0);
+  const Bytes bucket(whole > Bytes(0) ? std::max<std::int64_t>(1, whole.value() / exchange.gradients) : 0);
   PartitionProblem problem{.compute = in_seconds(divided.of(1).total),
                            .parameters = parameter_sums(request.graph, layers),
                            .forward = {},
                            .backward = {},
                            .divided = {},
                            .bucket = bucket,
-                           .reduced_copies = copies,
+                           .exchange = exchange,
                            .crossing = cut_bytes_with_ends(request.graph, layers),
                            .bandwidths = {PairBandwidths(order.size()), PairBandwidths(order.size())},
                            .all_reduces = {},

@@ -218,7 +218,8 @@ PlanResult plan_one(const PlanRequest& asked) {
                             .schedule = schedule_of(asked),
                             .microbatches = asked.microbatches,
                             .training = asked.training,
-                            .options = asked.options};
+                            .options = asked.options,
+                            .pipelines = asked.pipelines};
   const std::size_t layers = request.graph.layers.size();
   const std::size_t device_count = request.platform.devices.size();
   const bool uses_all = !request.options.flag("allow_fewer");

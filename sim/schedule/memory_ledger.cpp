@@ -33,6 +33,13 @@ StaticMemory kept_state(const Training& training, const HeldParameters& held) {
   return memory;
 }
 
+double state_copies(const Training& training, std::int64_t versions, std::int64_t replicas) {
+  const auto kept = [&](std::int64_t from, std::int64_t copies) {
+    return static_cast<double>(copies) / static_cast<double>(training.zero >= from ? replicas : 1);
+  };
+  return kept(3, versions) + kept(2, training.gradient_copies) + kept(1, training.optimizer_copies);
+}
+
 StaticMemory static_memory(const Training& training, const HeldParameters& held, Bytes boundary_bytes,
                            const Share& share) {
   StaticMemory memory = kept_state(training, held);

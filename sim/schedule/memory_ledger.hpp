@@ -50,6 +50,8 @@ struct HeldParameters {
 
 /// Weights, gradients and optimizer.
 [[nodiscard]] StaticMemory kept_state(const Training& training, const HeldParameters& held);
+/// The bytes of these for each byte of parameters, if parts were not rounded up. Never more than `kept_state` has.
+[[nodiscard]] double state_copies(const Training& training, std::int64_t versions, std::int64_t replicas);
 /// **Units** `boundary_bytes` is the sum over the stage's boundaries whose other side is on another device, for a whole
 /// microbatch.
 [[nodiscard]] StaticMemory static_memory(const Training& training, const HeldParameters& held, Bytes boundary_bytes,

@@ -56,7 +56,9 @@ struct UnitPipeline {
 
   [[nodiscard]] dawnpiper::PartitionProblem problem() const {
     dawnpiper::PartitionProblem problem;
-    for (std::size_t s = 0; s < stages; ++s) problem.places.push_back({1.0, in_flight(s), copies(s)});
+    for (std::size_t s = 0; s < stages; ++s) {
+      problem.places.push_back({1.0, in_flight(s), static_cast<double>(copies(s))});
+    }
     problem.compute.resize(units.size() + 1);
     problem.stash.resize(units.size() + 1);
     for (std::size_t i = 0; i < units.size(); ++i) {

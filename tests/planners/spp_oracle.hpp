@@ -64,10 +64,19 @@ inline double stage_load(const PartitionProblem& problem, const PartitionStage& 
   const std::int64_t bytes = problem.parameters(stage.begin, stage.end).value();
   const auto r = static_cast<std::int64_t>(stage.replicas);
   const double share = factor / static_cast<double>(r);
-  const double reduce = problem.bucket > Bytes(0) ? exposed_exchange(problem, stage, share, bandwidth)
-                                                  : static_cast<double>(ring_share(bytes, r)) / bandwidth;
+  // Where replicas divide the optimizer's state: halves of an all-reduce, of which the second one waits for the first
+  // forward that runs at the same time, and an update of a part.
+  const bool is_divided = problem.exchange.is_divided;
+  const double whole = static_cast<double>(ring_share(bytes, r)) / bandwidth;
+  const bool has_buckets = problem.bucket > Bytes(0);
+  double reduce = has_buckets ? exposed_exchange(problem, stage, share, is_divided ? 2 * bandwidth : bandwidth) : whole;
+  if (is_divided && has_buckets) {
+    const double forward = (problem.forward[stage.end] - problem.forward[stage.begin]).value() * share;
+    reduce += std::max(0.0, whole / 2 - forward);
+  }
+  const std::int64_t changed = is_divided ? (bytes + r - 1) / r : bytes;
   return static_cast<double>(problem.microbatches) * (compute * factor / static_cast<double>(r)) + reduce +
-         static_cast<double>(bytes * problem.update_copies) / update;
+         static_cast<double>(changed * problem.update_copies) / update;
 }
 
 inline double channel_load(const PartitionProblem& problem, const PartitionStage& from, const PartitionStage& to) {
@@ -289,6 +298,7 @@ inline PartitionProblem whole_problem(std::mt19937_64& random, std::size_t most_
       }
     }
   }
+  problem.exchange.is_divided = below(3) == 0;
   return problem;
 }
 

@@ -56,7 +56,7 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
       forward_(order_.size() + 1),
       backward_(order_.size() + 1),
       parameters_(parameter_sums(request.graph, order_)),
-      copies_(weight_versions + request.training.gradient_copies + request.training.optimizer_copies),
+      copies_(kept_state(request.training, {Bytes(1), weight_versions}).total().value()),
       stash_(stash_sums(request.graph, order_)),
       transfer_(order_.size() + 1),
       crossings_(request.graph, order_),

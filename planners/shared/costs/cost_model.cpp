@@ -1,5 +1,7 @@
 #include "planners/shared/costs/cost_model.hpp"
 
+#include "planners/shared/costs/stage_exchange.hpp"
+#include "planners/shared/costs/update_exchange.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -10,7 +12,6 @@
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
-#include "sim/schedule/reduced_gradients.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/stage_program.hpp"
 #include "sim/schedule/tied_stages.hpp"
@@ -137,12 +138,12 @@ Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& r
 Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, const Training& training,
                              const Stage& stage, const std::vector<std::size_t>& elsewhere) {
   const std::vector<DeviceId> devices = devices_of(stage);
-  const std::vector<Bytes> gradients =
-      reduced_gradients(training, exchanged_parameters(graph, stage.layers, elsewhere));
-  const std::vector<GradientBucket> buckets = gradient_buckets(gradients, stage.layers, training.bucket());
-  std::vector<Seconds> all_reduces;
-  for (const GradientBucket& bucket : buckets) all_reduces.push_back(ring_all_reduce(platform, devices, bucket.bytes));
-  return exposed_all_reduce(slowest_programs(graph, platform, stage, buckets).first().backward, all_reduces);
+  const UpdateExchange exchange = update_exchange(training);
+  const auto all_reduce = [&](Bytes bytes) { return ring_all_reduce(platform, devices, bytes); };
+  const std::vector<GradientBucket> buckets = summed_buckets(graph, training, stage.layers, elsewhere);
+  std::vector<Seconds> times;
+  for (const GradientBucket& bucket : buckets) times.push_back(exchange.summed(bucket.bytes, all_reduce));
+  return exposed_all_reduce(slowest_programs(graph, platform, stage, buckets).first().backward, times);
 }
 
 Seconds slowest_update(const Platform& platform, const Training& training, const std::vector<DeviceId>& devices,
@@ -206,13 +207,45 @@ std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, co
   return peaks;
 }
 
-std::int64_t most_in_flight(const Platform& platform, const ScheduleProgram& program, StageId stage) {
+namespace {
+
+/// What a replica keeps less if the replicas of more pipelines divide its parameters; it has buffers then, too.
+Bytes divided_further(const PlanRequest& request, const ScheduleProgram& program, ReplicaId id) {
+  if (request.pipelines == 1 || request.training.zero == 0) return Bytes(0);
+  const KeptPlan& kept = *program.kept;
+  const StageId stage = kept.replicas[id].stage;
+  const Bytes parameters = (*kept.work)[id].programs.parameters() -
+                           held_elsewhere(request.graph, kept.plan, kept.replicas, program.weight_versions, id);
+  HeldParameters held{parameters, program.weight_versions[stage.value()], dividing_replicas(kept, stage)};
+  const Bytes within_one = kept_state(request.training, held).total();
+  const Bytes buffers = held.replicas > 1
+                            ? Bytes(0)
+                            : divided_buffers(request.graph, request.training, kept.plan.stages[stage.value()].layers);
+  held.replicas *= request.pipelines;
+  return within_one - kept_state(request.training, held).total() - buffers;
+}
+
+}  // namespace
+
+std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const PlanRequest& request, const ScheduleProgram& program) {
+  std::vector<std::pair<DeviceId, Bytes>> peaks = ledger_peaks(request.graph, request.platform, program);
+  for (const ReplicaId id : program.kept->replicas.all()) {
+    const DeviceId device = program.kept->replicas[id].device;
+    std::ranges::find(peaks, device, &std::pair<DeviceId, Bytes>::first)->second -=
+        divided_further(request, program, id);
+  }
+  return peaks;
+}
+
+std::int64_t most_in_flight(const PlanRequest& request, const ScheduleProgram& program, StageId stage) {
+  const Platform& platform = request.platform;
   const KeptPlan& kept = *program.kept;
   std::int64_t most = program.in_flight[stage.value()];
   for (ReplicaId id : kept.replicas.of(stage)) {
     const Replica& replica = kept.replicas[id];
     const TurnPrograms& work = (*kept.work)[id].programs;
-    const Bytes held = static_memory(kept, id, work.parameters(), program.weight_versions[stage.value()]).total();
+    const Bytes held = static_memory(kept, id, work.parameters(), program.weight_versions[stage.value()]).total() -
+                       divided_further(request, program, id);
     const auto fits = [&](std::int64_t pending) {
       return held + moving_memory(work, pending) <= platform.capacity(replica.device);
     };
@@ -270,11 +303,21 @@ Bytes state_on(const LayerGraph& graph, const ScheduleProgram& program, DeviceId
   return sum;
 }
 
+/// Whether replicas of the plan's stages on a device could divide the state, and do not.
+bool could_divide(const PlanRequest& request, const ScheduleProgram& program, DeviceId device) {
+  if (request.training.zero > 0 || !program.synchronous) return false;
+  const auto is_replicated = [&](const Stage& stage) {
+    return runs_on(stage, device) && (request.pipelines > 1 || stage.replicas.size() > 1);
+  };
+  return std::ranges::any_of(program.kept->plan.stages, is_replicated);
+}
+
 void tell_state(const PlanRequest& request, const ScheduleProgram& program, Infeasible& none) {
   const Bytes state = state_on(request.graph, program, *none.device);
   if (state <= request.platform.capacity(*none.device)) return;
-  none.reason += "; weights, gradients and optimizer alone take " + format_human_bytes(state) +
-                 ", which more stages or another --training recipe=NAME make less";
+  const bool divides = could_divide(request, program, *none.device);
+  none.reason += "; weights, gradients and optimizer alone take " + format_human_bytes(state) + ", which more stages" +
+                 (divides ? ", --zero 1" : "") + " or another --training recipe=NAME make less";
 }
 
 }  // namespace
@@ -283,7 +326,7 @@ PlanResult judged(const PlanRequest& request, Planned planned) {
   const ScheduleProgram program = require_schedule(request.graph, request.platform, planned.plan);
   planned.plan.pattern = program.pattern;
   raise_claim_to_pattern(planned.plan);
-  planned.plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, program);
+  planned.plan.predicted.peak_memory = ledger_peaks(request, program);
   auto overflow = memory_overflow(request.platform, planned.plan, planned.plan.predicted.peak_memory);
   if (!overflow) return planned;
   tell_state(request, program, *overflow);

@@ -47,8 +47,8 @@ struct StageTime {
 
 /// The part of the stage's ring all-reduces that lasts beyond its backward: all of one all-reduce, less with buckets of
 /// gradients, which are exchanged while the backward runs on the slowest device. Without the tied parameters
-/// `elsewhere`, which other rings exchange. **Throws** InputError as `ring_all_reduce`, and if a device's speed is not
-/// known.
+/// `elsewhere`, which other rings exchange. Where replicas divide the optimizer's state, these are reduce-scatters
+/// (`UpdateExchange`). **Throws** InputError as `ring_all_reduce`, and if a device's speed is not known.
 [[nodiscard]] Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, const Training& training,
                                            const Stage& stage, const std::vector<std::size_t>& elsewhere = {});
 
@@ -89,9 +89,13 @@ struct LargestTimes {
 [[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Platform& platform,
                                                                    const ScheduleProgram& program);
 
+/// Those of the request's plan, which is to run in all of its `pipelines`.
+[[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const PlanRequest& request,
+                                                                   const ScheduleProgram& program);
+
 /// The largest number of microbatches in flight, at most the program's, with which every replica of the stage fits in
 /// its device's memory if it is alone there; 0 if not even one microbatch fits. **Cost** O(replicas · log in flight).
-[[nodiscard]] std::int64_t most_in_flight(const Platform& platform, const ScheduleProgram& program, StageId stage);
+[[nodiscard]] std::int64_t most_in_flight(const PlanRequest& request, const ScheduleProgram& program, StageId stage);
 
 /// The device that lacks the most memory, and the memory with which this plan would fit; none if the plan fits.
 [[nodiscard]] std::optional<Infeasible> memory_overflow(const Platform& platform, const Plan& plan,

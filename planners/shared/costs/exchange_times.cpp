@@ -1,6 +1,7 @@
 #include "planners/shared/costs/exchange_times.hpp"
 
 #include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/stage_exchange.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/schedule/reduced_gradients.hpp"
 #include "sim/schedule/tied_stages.hpp"
@@ -15,7 +16,9 @@ std::vector<ExchangeTimes> exchange_times(const LayerGraph& graph, const Platfor
   const std::vector<std::size_t> elsewhere = groups_of(tied);
   std::vector<ExchangeTimes> times;
   for (const Stage& stage : plan.stages) {
-    times.push_back({.own = ring_beyond_backward(graph, platform, plan.training, stage, elsewhere)});
+    times.push_back({.own = ring_beyond_backward(graph, platform, plan.training, stage, elsewhere),
+                     .gathered = gather_beyond_forward(graph, platform, plan.training, stage),
+                     .each = exchanges_each_time(graph, platform, plan.training, stage, elsewhere)});
   }
   const bool all_wait = !is_asynchronous(plan.schedule);
   for (const TiedRing& ring : tied) {

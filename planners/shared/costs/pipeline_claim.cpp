@@ -74,10 +74,11 @@ LargestStage largest_stage(const LayerGraph& graph, const Platform& platform, co
     const StageTime time = stage_time(graph, platform, stage);
     const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
     const bool split = stage.replication == Replication::Split;
-    const Seconds once = time.total();
+    const ExchangesEachTime& each = exchanges[s].each;
+    const Seconds once = time.total() + each.exposed;
     const std::int64_t turns = split ? plan.microbatches : (plan.microbatches + replicas - 1) / replicas;
     largest.period = std::max(largest.period, stage_period(graph, platform, plan, stage, exchanges[s]));
-    largest.work = std::max(largest.work, once * static_cast<double>(turns));
+    largest.work = std::max(largest.work, std::max(once, each.all) * static_cast<double>(turns));
     largest.once = std::max(largest.once, once);
     largest.synchronise =
         std::max(largest.synchronise, exchanges[s].longest() + update_of(graph, platform, plan, stage));

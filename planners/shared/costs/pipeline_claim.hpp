@@ -15,6 +15,10 @@ namespace stagecraft {
 /// an asynchronous schedule has a period of max(max ((R - 1) T + B + max(F, A) + U) / (R r), max c), the mean where
 /// only some rounds have an all-reduce of tied parameters;
 /// a synchronous one has an iteration of max(max ⌈m / r⌉ T, m · max c) + (p - 1) max T + max (A + U).
+/// Where replicas divide the optimizer's state, A is their reduce-scatter, or the all-reduce of tied parameters if that
+/// is longer, with what the all-gather of weights takes beyond a forward (`gather_beyond_forward`), and U is divided by
+/// r; where they divide gradients, m / r counts at least the exchanges of a microbatch for T, and where they divide
+/// weights T has what computing cannot hide of them (`ExchangesEachTime`).
 /// With `split` replicas each microbatch takes F / r and B / r instead, and a round has one microbatch.
 /// **Requires** a plan that breaks no rule. **Throws** InputError as `exchange_times`.
 [[nodiscard]] Figures pipeline_claim(const LayerGraph& graph, const Platform& platform, const Plan& plan);

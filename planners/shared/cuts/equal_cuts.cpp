@@ -5,6 +5,7 @@
 #include "planners/shared/cuts/bottleneck_cuts.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/model/run_sums.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -75,10 +76,9 @@ class EqualCuts {
     const std::vector<DeviceId> devices = devices_of(plan_.stages[stage]);
     Bytes least = request.platform.capacity(devices.front());
     for (const DeviceId device : devices) least = std::min(least, request.platform.capacity(device));
-    const std::int64_t copies =
-        program.weight_versions[stage] + request.training.gradient_copies + request.training.optimizer_copies;
+    const double copies = state_copies(request.training, program.weight_versions[stage], std::ssize(devices));
     places_.push_back({slowest_factor(request.graph, request.platform, devices),
-                       static_cast<double>(program.in_flight[stage]), static_cast<double>(copies),
+                       static_cast<double>(program.in_flight[stage]), copies,
                        std::max(1.0, static_cast<double>(least.value()))});
   }
 

@@ -10,6 +10,7 @@
 #include "planners/shared/savings/saved_cut.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 
 #include <fmt/format.h>
 
@@ -209,9 +210,20 @@ std::optional<std::string> levelling_note(const PlannerInfo& planner, const Plan
                      planner.name, request.platform.devices[device].name, *slowest / *fastest);
 }
 
+/// Refuses, before a search, what the schedule refuses of every plan.
+void require_flush(const PlannerInfo& planner, const PlanRequest& request) {
+  const std::string& schedule = request.schedule.name;
+  if (request.training.zero == 0 || schedule.empty() || !is_asynchronous(request.schedule)) return;
+  throw InputError(fmt::format("planner {}: schedule {} does not flush, so replicas cannot divide the optimizer's "
+                               "state (zero {})",
+                               quote(planner.name), quote(schedule), request.training.zero),
+                   {}, "use a schedule that flushes, such as 1f1b; a planner that has one, such as uniform; or zero 0");
+}
+
 }  // namespace
 
 PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& request) {
+  require_flush(planner, request);
   PlanResult result =
       fastest_variant(planner, request, [&](const PlanRequest& asked) { return plan_that_fits(planner, asked); });
   auto* planned = std::get_if<Planned>(&result);

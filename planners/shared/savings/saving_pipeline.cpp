@@ -4,6 +4,7 @@
 #include "planners/shared/savings/stage_devices.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -102,9 +103,8 @@ StageSaving SavingPipeline::refined(StageSaving coarse, std::size_t begin, std::
 
 SavingStage SavingPipeline::stage_with(UnitTable& units, std::size_t stage, std::size_t begin, std::size_t end) const {
   const StagePlace& place = places_[stage];
-  const Training& training = request_.training;
   const UnitTable::Run layers = this->layers(begin, end);
-  const std::int64_t copies = place.weight_versions + training.gradient_copies + training.optimizer_copies;
+  const HeldParameters held{parameters_(layers.begin, layers.end), place.weight_versions, std::ssize(place.devices)};
   const auto on_place = [factor = place.factor, recomputes = may_recompute(request_.memory)](auto own) {
     for (SavingUnit& unit : own) {
       unit.forward = unit.forward * factor;
@@ -118,7 +118,7 @@ SavingStage SavingPipeline::stage_with(UnitTable& units, std::size_t stage, std:
   StageBudget& budget = result.budget;
   budget.in_flight = place.in_flight;
   budget.resident = place.resident;
-  budget.held = parameters_(layers.begin, layers.end) * copies + exchanged(layers) * boundary_buffers_;
+  budget.held = kept_state(request_.training, held).total() + exchanged(layers) * boundary_buffers_;
   budget.capacity = place.capacity;
   budget.bandwidth = place.host_bandwidth;
   budget.half_duplex = place.half_duplex;

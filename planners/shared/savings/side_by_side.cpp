@@ -167,6 +167,7 @@ PlanResult plan_side_by_side(const PlannerInfo& planner, const PlanRequest& requ
   const Platform part = first_part(request, count);
   PlanRequest asked = on_platform(request, part);
   asked.microbatches /= pipelines;
+  asked.pipelines = pipelines;
   PlanResult result = plan_one(asked);
   auto* planned = std::get_if<Planned>(&result);
   if (planned == nullptr) return result;

@@ -1,0 +1,62 @@
+#include "planners/shared/costs/stage_exchange.hpp"
+
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/update_exchange.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/model/run_sums.hpp"
+#include "sim/schedule/reduced_gradients.hpp"
+#include "sim/schedule/tied_stages.hpp"
+
+#include <algorithm>
+
+namespace stagecraft {
+
+std::vector<GradientBucket> summed_buckets(const LayerGraph& graph, const Training& training,
+                                           const std::vector<LayerId>& layers,
+                                           const std::vector<std::size_t>& elsewhere) {
+  const std::vector<Bytes> gradients = reduced_gradients(training, exchanged_parameters(graph, layers, elsewhere));
+  return gradient_buckets(gradients, layers, training.bucket());
+}
+
+Seconds gather_beyond_forward(const LayerGraph& graph, const Platform& platform, const Training& training,
+                              const Stage& stage) {
+  const UpdateExchange exchange = update_exchange(training);
+  if (!exchange.is_divided || exchange.is_each_pass) return Seconds(0);
+  const Bytes weights = parameters_of(graph, stage.layers);
+  const Seconds gathered =
+      exchange.gathered(weights, [&](Bytes bytes) { return ring_all_reduce(platform, devices_of(stage), bytes); });
+  if (training.bucket() == Bytes(0)) return gathered;
+  return std::max(gathered - stage_time(graph, platform, stage).forward, Seconds(0));
+}
+
+ExchangesEachTime exchanges_each_time(const LayerGraph& graph, const Platform& platform, const Training& training,
+                                      const Stage& stage, const std::vector<std::size_t>& elsewhere) {
+  const UpdateExchange exchange = update_exchange(training);
+  ExchangesEachTime each;
+  if (!exchange.is_each_time) return each;
+  const auto all_reduce = [devices = devices_of(stage), &platform](Bytes bytes) {
+    return ring_all_reduce(platform, devices, bytes);
+  };
+  for (const GradientBucket& bucket : summed_buckets(graph, training, stage.layers, elsewhere)) {
+    const Seconds summed = exchange.summed(bucket.bytes, all_reduce);
+    each.all += summed;
+    if (!exchange.is_each_pass) continue;
+    const Seconds gathered = exchange.gathered(share_up(bucket.bytes, 1, exchange.gradients), all_reduce);
+    each.all += gathered * 2.0;
+    each.exposed = gathered + summed;
+  }
+  return each;
+}
+
+Bytes divided_buffers(const LayerGraph& graph, const Training& training, const std::vector<LayerId>& layers) {
+  constexpr std::int64_t kAtOnce = 2;
+  if (training.zero < 2) return Bytes(0);
+  Bytes largest;
+  for (const GradientBucket& bucket : summed_buckets(graph, training, layers)) {
+    largest = std::max(largest, bucket.bytes);
+  }
+  const Bytes weights = training.zero >= 3 ? share_up(largest, 1, reduced_copies(training)) : Bytes(0);
+  return (largest + weights) * kAtOnce;
+}
+
+}  // namespace stagecraft
