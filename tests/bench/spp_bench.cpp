@@ -79,6 +79,7 @@ PartitionProblem problem(std::size_t layers, std::size_t devices, std::int64_t h
                            .backward = {},
                            .divided = {},
                            .bucket = Bytes(0),
+                           .exchange = {},
                            .crossing = {Bytes(0)},
                            .bandwidths = {cluster(devices, 8), cluster(devices, 8)},
                            .all_reduces = {},

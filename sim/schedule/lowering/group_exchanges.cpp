@@ -15,22 +15,21 @@ ExchangePart split_off(Op& op, Seconds exchange, const std::vector<Exchange>* ex
   return {exchange, is_cut ? nullptr : exchanges};
 }
 
-const std::vector<GroupExchanges::Phase>& GroupExchanges::phases_of(ReplicaId replica,
-                                                                    const std::vector<Exchange>& exchanges) {
+const std::vector<CollectivePhase>& GroupExchanges::phases_of(ReplicaId replica,
+                                                              const std::vector<Exchange>& exchanges) {
   const auto known = known_[replica].find(exchanges);
   if (known != known_[replica].end()) return known->second;
   return known_[replica].emplace(exchanges, make(replica, exchanges)).first->second;
 }
 
-std::vector<GroupExchanges::Phase> GroupExchanges::make(ReplicaId replica,
-                                                        const std::vector<Exchange>& exchanges) const {
+std::vector<CollectivePhase> GroupExchanges::make(ReplicaId replica, const std::vector<Exchange>& exchanges) const {
   const Platform& platform = state_.shape.platform();
   const std::span<const DeviceId> members = state_.replicas().members(replica);
   Group group;
   group.devices.assign(members.begin(), members.end());
-  std::vector<Phase> phases;
+  std::vector<CollectivePhase> phases;
   for (const ExchangedPhase& joined : joined_exchanges(platform, group, exchanges)) {
-    Phase& phase = phases.emplace_back();
+    CollectivePhase& phase = phases.emplace_back();
     phase.latency = joined.latency;
     for (const ExchangedBytes& sent : joined.flows) {
       Op flow;
@@ -46,28 +45,8 @@ std::vector<GroupExchanges::Phase> GroupExchanges::make(ReplicaId replica,
 
 OpId GroupExchanges::append(ReplicaId replica, std::uint32_t microbatch, const std::vector<Exchange>& exchanges,
                             OpId before) {
-  const auto append_wait = [&](Seconds seconds, const std::vector<OpId>& after) {
-    Op wait;
-    wait.seconds = seconds;
-    const OpId id = state_.writer.append(wait);
-    state_.writer.depend_on(after);
-    return id;
-  };
-  const Op named = state_.computation(replica, OpKind::ExchangeFlow, microbatch);
-  std::vector<OpId> last{before};
-  for (const Phase& phase : phases_of(replica, exchanges)) {
-    const OpId begin = append_wait(phase.latency, last);
-    last.clear();
-    for (Op flow : phase.flows) {
-      flow.kind = named.kind;
-      flow.stage = named.stage;
-      flow.chunk = named.chunk;
-      flow.microbatch = named.microbatch;
-      last.push_back(state_.writer.append(flow));
-      state_.writer.depend_on(begin);
-    }
-  }
-  return append_wait(Seconds(0), last);
+  const CollectiveOps ops{{}, state_.computation(replica, OpKind::ExchangeFlow, microbatch), {}};
+  return append_phases(state_.writer, phases_of(replica, exchanges), ops, {before});
 }
 
 }  // namespace stagecraft

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/model/exchange.hpp"
+#include "sim/schedule/lowering/collective_phases.hpp"
 #include "sim/schedule/lowering/lowering_state.hpp"
 
 #include <cstdint>
@@ -31,15 +32,12 @@ class GroupExchanges {
   OpId append(ReplicaId replica, std::uint32_t microbatch, const std::vector<Exchange>& exchanges, OpId before);
 
  private:
-  struct Phase {
-    Seconds latency;  ///< that passes before
-    std::vector<Op> flows;
-  };
-  [[nodiscard]] const std::vector<Phase>& phases_of(ReplicaId replica, const std::vector<Exchange>& exchanges);
-  [[nodiscard]] std::vector<Phase> make(ReplicaId replica, const std::vector<Exchange>& exchanges) const;
+  [[nodiscard]] const std::vector<CollectivePhase>& phases_of(ReplicaId replica,
+                                                              const std::vector<Exchange>& exchanges);
+  [[nodiscard]] std::vector<CollectivePhase> make(ReplicaId replica, const std::vector<Exchange>& exchanges) const;
 
   LoweringState& state_;
-  IndexVector<ReplicaId, std::map<std::vector<Exchange>, std::vector<Phase>>> known_;
+  IndexVector<ReplicaId, std::map<std::vector<Exchange>, std::vector<CollectivePhase>>> known_;
 };
 
 }  // namespace stagecraft

@@ -6,6 +6,18 @@
 #include <utility>
 
 namespace stagecraft {
+namespace {
+
+OpKind flow_kind(Exchange::Kind kind) {
+  switch (kind) {
+    case Exchange::Kind::AllReduce: return OpKind::AllReduce;
+    case Exchange::Kind::ReduceScatter: return OpKind::ReduceScatter;
+    case Exchange::Kind::AllGather: return OpKind::AllGather;
+  }
+  return OpKind::AllReduce;
+}
+
+}  // namespace
 
 RingCollective::RingCollective(LoweringState& state, RingWork work, bool is_lowered)
     : state_(state), work_(std::move(work)) {
@@ -32,28 +44,12 @@ RingCollective::RingCollective(LoweringState& state, RingWork work, bool is_lowe
   }
 }
 
-Op RingCollective::op(OpKind kind) const {
-  Op op;
-  op.kind = kind;
-  op.chunk = work_.number;
-  return op;
-}
-
-Op RingCollective::flow() const {
-  switch (work_.kind) {
-    case Exchange::Kind::AllReduce: return op(OpKind::AllReduce);
-    case Exchange::Kind::ReduceScatter: return op(OpKind::ReduceScatter);
-    case Exchange::Kind::AllGather: return op(OpKind::AllGather);
-  }
-  return op(OpKind::AllReduce);
-}
-
-RingCollective::Phases RingCollective::by_formula(Seconds seconds) const {
-  Phase phase;
+std::vector<CollectivePhase> RingCollective::by_formula(Seconds seconds) const {
+  CollectivePhase phase;
   const Platform& platform = state_.shape.platform();
   for (const std::vector<DeviceId>& ring : member_rings(state_.replicas(), work_.members)) {
     for (std::size_t i = 0; i < ring.size(); ++i) {
-      Op flow = this->flow();
+      Op flow;
       flow.from = platform.place(ring[i]);
       flow.to = platform.place(ring[(i + 1) % ring.size()]);
       flow.literal = true;
@@ -65,16 +61,16 @@ RingCollective::Phases RingCollective::by_formula(Seconds seconds) const {
 }
 
 /// The collective of the bucket that is [begin, end) of the gradients.
-RingCollective::Phases RingCollective::over_links(const MemberRings& rings, Bytes begin, Bytes end) const {
+std::vector<CollectivePhase> RingCollective::over_links(const MemberRings& rings, Bytes begin, Bytes end) const {
   const Platform& platform = state_.shape.platform();
-  Phases phases;
+  std::vector<CollectivePhase> phases;
   for (const AllReducePhase& planned : part_of(all_reduce(platform, rings, end - begin), work_.kind).phases) {
-    Phase& phase = phases.emplace_back();
+    CollectivePhase& phase = phases.emplace_back();
     phase.latency = latency_before(platform, planned);
     const std::vector<Seconds> times = flow_times(platform, planned, begin, end);
     for (std::size_t i = 0; i < times.size(); ++i) {
       const AllReduceFlow& part = planned.flows[i];
-      Op flow = this->flow();
+      Op flow;
       flow.seconds = times[i];
       flow.from = platform.place(part.from);
       flow.to = platform.place(part.to);
@@ -87,28 +83,15 @@ RingCollective::Phases RingCollective::over_links(const MemberRings& rings, Byte
 
 OpId RingCollective::append(std::size_t bucket, const std::vector<OpId>& after, std::uint32_t first_microbatch) {
   const auto local = static_cast<std::uint32_t>(first_microbatch - state_.first());
-  const StageId stage = state_.run_stage(state_.replicas()[work_.members.front()].stage, local);
-  const auto append_mark = [&](OpKind kind, Seconds seconds, const std::vector<OpId>& waits_for) {
-    Op mark = op(kind);
-    mark.stage = stage;
-    mark.microbatch = first_microbatch;
-    mark.seconds = seconds;
-    const OpId id = state_.writer.append(mark);
-    state_.writer.depend_on(waits_for);
-    return id;
-  };
-  std::vector<OpId> flows = after;
-  for (const Phase& phase : buckets_[bucket]) {
-    const OpId begin = append_mark(OpKind::CollectiveBegin, phase.latency, flows);
-    flows.clear();
-    for (Op flow : phase.flows) {
-      flow.stage = stage;
-      flow.microbatch = first_microbatch;
-      flows.push_back(state_.writer.append(flow));
-      state_.writer.depend_on(begin);
-    }
-  }
-  return append_mark(OpKind::CollectiveEnd, Seconds(0), flows);
+  Op op;
+  op.chunk = work_.number;
+  op.stage = state_.run_stage(state_.replicas()[work_.members.front()].stage, local);
+  op.microbatch = first_microbatch;
+  CollectiveOps ops{op, op, op};
+  ops.begin.kind = OpKind::CollectiveBegin;
+  ops.flow.kind = flow_kind(work_.kind);
+  ops.end.kind = OpKind::CollectiveEnd;
+  return append_phases(state_.writer, buckets_[bucket], ops, after);
 }
 
 }  // namespace stagecraft

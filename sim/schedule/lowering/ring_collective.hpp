@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/schedule/all_reduce.hpp"
+#include "sim/schedule/lowering/collective_phases.hpp"
 #include "sim/schedule/lowering/lowering_state.hpp"
 
 #include <cstdint>
@@ -36,21 +37,12 @@ class RingCollective {
   OpId append(std::size_t bucket, const std::vector<OpId>& after, std::uint32_t first_microbatch);
 
  private:
-  struct Phase {
-    Seconds latency;  ///< of all steps but one
-    std::vector<Op> flows;
-  };
-  /// The phases of one bucket's collective.
-  using Phases = std::vector<Phase>;
-
-  [[nodiscard]] Op op(OpKind kind) const;
-  [[nodiscard]] Op flow() const;
-  [[nodiscard]] Phases by_formula(Seconds seconds) const;
-  [[nodiscard]] Phases over_links(const MemberRings& rings, Bytes begin, Bytes end) const;
+  [[nodiscard]] std::vector<CollectivePhase> by_formula(Seconds seconds) const;
+  [[nodiscard]] std::vector<CollectivePhase> over_links(const MemberRings& rings, Bytes begin, Bytes end) const;
 
   LoweringState& state_;
   RingWork work_;
-  std::vector<Phases> buckets_;  ///< by bucket
+  std::vector<std::vector<CollectivePhase>> buckets_;  ///< by bucket
 };
 
 }  // namespace stagecraft
