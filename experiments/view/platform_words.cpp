@@ -4,6 +4,7 @@
 #include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/interconnect.hpp"
+#include "sim/model/nics.hpp"
 
 namespace stagecraft {
 namespace {
@@ -98,6 +99,11 @@ std::string dragonfly_words(const Platform& platform, const DragonflyNetwork& dr
          " for each pair of groups";
 }
 
+std::string rails_words(const NodeForm& form, const RailsNetwork& rails) {
+  return counted(rail_count(form), "rail") + ", each a leaf switch with an uplink of " + link_words(rails.uplink) +
+         " to the spine";
+}
+
 }  // namespace
 
 std::string node_kind_words(const PlatformSpec& spec, const NodeKind& kind) {
@@ -117,13 +123,15 @@ std::string node_kind_words(const PlatformSpec& spec, const NodeKind& kind) {
 }
 
 std::string network_words(const Platform& platform) {
-  const Network& network = std::get<NodeForm>(platform.spec.form).network;
+  const auto& form = std::get<NodeForm>(platform.spec.form);
+  const Network& network = form.network;
   if (const auto* full = std::get_if<FullNetwork>(&network)) {
     return "a link of " + link_words(full->link) + " for each pair of nodes";
   }
   if (const auto* torus = std::get_if<TorusNetwork>(&network)) return torus_words(*torus);
   if (const auto* tree = std::get_if<FatTreeNetwork>(&network)) return fat_tree_words(platform, *tree);
   if (const auto* dragonfly = std::get_if<DragonflyNetwork>(&network)) return dragonfly_words(platform, *dragonfly);
+  if (const auto* rails = std::get_if<RailsNetwork>(&network)) return rails_words(form, *rails);
   return "one switch that is never the bottleneck" + port_words(std::get<SwitchedNetwork>(network).port);
 }
 

@@ -98,6 +98,13 @@ TEST_CASE("platforms: a single DGX A100 is one level") {
   CHECK(found[0] == Level{8, BytesPerSecond(300e9)});
 }
 
+TEST_CASE("platforms: four DGX A100 on one switch") {
+  const std::vector<Level> found = levels(shipped("dgx-a100-80gb-x4"));
+  REQUIRE(found.size() == 2);
+  CHECK(found[0] == Level{8, BytesPerSecond(300e9)});
+  CHECK(found[1] == Level{4, BytesPerSecond(25e9)});
+}
+
 TEST_CASE("platforms: what is published of whole machines") {
   const auto bisection_of = [](const std::string& name) { return bisection(shipped(name))->bandwidth.value(); };
   const auto into_first_device = [](const std::string& name) {  // all links of the first device, one direction
@@ -110,13 +117,17 @@ TEST_CASE("platforms: what is published of whole machines") {
   };
   // NVLink in both directions together: 300 GB/s of a V100, 600 of an A100, 900 of an H100 and of an H200
   for (const char* name : {"dgx-1-v100", "p3.16xlarge-x2"}) CHECK(2 * into_first_device(name) == near(300e9));
-  for (const char* name : {"dgx-a100", "perlmutter-gpu"}) CHECK(2 * into_first_device(name) == near(600e9));
-  for (const char* name : {"dgx-h100", "hgx-h200"}) CHECK(2 * into_first_device(name) == near(900e9));
+  for (const char* name : {"dgx-a100", "dgx-a100-80gb-x4", "perlmutter-gpu"})
+    CHECK(2 * into_first_device(name) == near(600e9));
+  for (const char* name : {"dgx-h100", "hgx-h200", "superpod-h100-64"})
+    CHECK(2 * into_first_device(name) == near(900e9));
   CHECK(bisection_of("dgx-1-v100") == near(150e9));     // six NVLinks join the halves of the mesh
   CHECK(2 * bisection_of("dgx-a100") == near(2.4e12));  // both directions: "Introducing NVIDIA HGX H100", 2022
   CHECK(2 * bisection_of("dgx-h100") == near(3.6e12));  // the same
   CHECK(bisection_of("superpod-h100-512") == near(2048 * 50e9));  // half of 4096 cables of 400 Gb/s
   CHECK(shipped("superpod-h100-512").devices.size() == 4096);
+  CHECK(bisection_of("superpod-h100-64") == near(32 * 50e9));  // 400 Gb/s for each GPU of a half
+  CHECK(bisection_of("dgx-a100-80gb-x4") == near(16 * 25e9));  // 200 Gb/s for each GPU of a half
   CHECK(shipped("perlmutter-gpu").devices.size() == 6144);
   // each of a DGX-1's four ports has 100 Gb/s, so one GPU has no more than that to another server
   CHECK(pair_bandwidth(shipped("cluster-v100-a100"), DeviceId(0), DeviceId(8)) == BytesPerSecond(12.5e9));
@@ -126,6 +137,20 @@ TEST_CASE("platforms: what is published of whole machines") {
         }) == 4 * 2);
   // four NVLinks of 25 GB/s between any two of Perlmutter's GPUs
   CHECK(pair_bandwidth(shipped("perlmutter-gpu"), DeviceId(0), DeviceId(3)) == BytesPerSecond(100e9));
+}
+
+TEST_CASE("platforms: GPUs of one number share a leaf switch of a SuperPOD, others cross its spine") {
+  const Platform pod = shipped("superpod-h100-64");
+  REQUIRE(pod.devices.size() == 64);
+  const auto way = [&](std::uint32_t from, std::uint32_t to) {
+    Route route;
+    REQUIRE(find_route(pod, pod.place(DeviceId(from)), pod.place(DeviceId(to)), route));
+    std::string names;
+    for (const LinkId link : route.links) names += pod.links[link].name + " ";
+    return names;
+  };
+  CHECK(way(3, 11) == "gpu3.nic.up gpu11.nic.down ");
+  CHECK(way(3, 12) == "gpu3.nic.up rail3.up rail4.down gpu12.nic.down ");
 }
 
 TEST_CASE("platforms: each GPU of a DGX-1 has six NVLinks, to its four neighbours in the mesh") {

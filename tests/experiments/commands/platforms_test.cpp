@@ -107,6 +107,12 @@ TEST_CASE("describe: networks in words, oversubscription, bisection and what nev
   CHECK(says(described("perlmutter-gpu"),
              "network: a dragonfly of 12 groups of 32 routers of 4 nodes; a link of 25 GBps for each pair of routers "
              "in a group, a link of 800 GBps for each pair of groups"));
+  CHECK(says(described(std::string(STAGECRAFT_SOURCE_DIR) + "/tests/vectors/good/platform_rails.yaml"),
+             "network: 4 rails, each a leaf switch with an uplink of 50 GBps to the spine"));
+  const std::string rails = described("superpod-h100-64");
+  CHECK(says(rails, "network: 8 rails, each a leaf switch with an uplink of 1.6 TBps to the spine"));
+  CHECK(says(rails, "bisection: 1.6 TBps each way, node0 .. node3 | node4 .. node7"));
+  CHECK(says(rails, "never the bottleneck: 16 links"));
   CHECK(says(described(std::string(STAGECRAFT_SOURCE_DIR) + "/tests/vectors/good/platform_ring.yaml"),
              "network: a ring of links of 5 GBps (half duplex)"));
   CHECK(says(described(std::string(STAGECRAFT_SOURCE_DIR) + "/tests/vectors/good/platform_full.yaml"),
