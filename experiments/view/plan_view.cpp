@@ -269,10 +269,12 @@ std::string kept_text(const LayerGraph& graph, const Training& training) {
 
 }  // namespace
 
-std::string groups_text(const Degrees& degrees) {
-  if (degrees.devices() == 1) return "";
-  return " on tensor groups of " + std::to_string(degrees.tensor) +
-         (degrees.sequence ? "" : " without sequence parallelism");
+std::string division_text(const Plan& plan) {
+  std::string text;
+  if (plan.degrees.devices() > 1) text += " on tensor groups of " + std::to_string(plan.degrees.tensor);
+  if (plan.degrees.devices() > 1 && !plan.degrees.sequence) text += " without sequence parallelism";
+  if (plan.training.zero > 0) text += ", zero " + std::to_string(plan.training.zero);
+  return text;
 }
 
 std::string plan_text(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
@@ -281,7 +283,7 @@ std::string plan_text(const LayerGraph& graph, const Platform& platform, const S
   const std::string planner = plan.planner.empty() ? "" : plan.planner + ": ";
   std::string text = planner + graph.name + " on " + platform.spec.name + ", " + schedule_text(plan.schedule) + ", " +
                      counted(plan.microbatches, "microbatch") + " of " + counted(plan.microbatch_size, "sample") +
-                     groups_text(plan.degrees) + "\n" + updates_text(stage_updates(graph, program)) + "\n" +
+                     division_text(plan) + "\n" + updates_text(stage_updates(graph, program)) + "\n" +
                      stage_table(graph, platform, program, evaluated) + kept_text(graph, plan.training) + "\n" +
                      figures_text("the planner's claim", plan.predicted) +
                      figures_text("evaluated without contention", evaluated.figures());

@@ -38,8 +38,8 @@ struct Stage;
 [[nodiscard]] Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                       const Figures& evaluated);
 
-/// ` on tensor groups of 8`; empty for devices that work alone.
-[[nodiscard]] std::string groups_text(const Degrees& degrees);
+/// ` on tensor groups of 8, zero 1`: what devices of a group and replicas divide; empty if nothing.
+[[nodiscard]] std::string division_text(const Plan& plan);
 
 /// A plan as text: its stages with the time and memory from the evaluation, and the predicted and evaluated times.
 [[nodiscard]] std::string plan_text(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,

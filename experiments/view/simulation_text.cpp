@@ -40,7 +40,7 @@ std::string headline_text(const Simulation& simulation, const Plan& plan) {
   const std::string time = report.period ? "period per microbatch " + format_human_seconds(*report.period)
                                          : "iteration time " + time_or_dash(headline(report.figures()));
   return schedule_text(plan.schedule) + ", " + counted(simulation.length.microbatches, "microbatch") + " of " +
-         counted(plan.microbatch_size, "sample") + groups_text(plan.degrees) + ": " + time + ", " +
+         counted(plan.microbatch_size, "sample") + division_text(plan) + ": " + time + ", " +
          short_number(report.throughput) + " samples/s, bubble ratio " + percent(report.bubble_ratio) + "\n";
 }
 

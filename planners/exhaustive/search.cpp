@@ -12,6 +12,7 @@
 #include "sim/model/check_plan.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/lower.hpp"
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -127,13 +128,21 @@ class Search {
     }
     const Bytes needed = memory_needed(request_.platform, ledger_peaks(request_.graph, request_.platform, *program));
     if (needed == Bytes(0)) {
-      rank({plan_.stages, objective(*program)});
+      rank_if_it_runs(*program);
       return;
     }
     ++found_.too_large;
     if (found_.best || (found_.smallest && needed >= found_.least_memory)) return;
     found_.smallest = {plan_.stages, 0.0};
     found_.least_memory = needed;
+  }
+
+  void rank_if_it_runs(const ScheduleProgram& program) {
+    try {
+      rank({plan_.stages, objective(program)});
+    } catch (const Deadlock&) {  // replicas that gather weights together wait for each other
+      ++found_.not_applicable;
+    }
   }
 
   [[nodiscard]] double objective(const ScheduleProgram& program) const {

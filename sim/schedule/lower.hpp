@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/measurement.hpp"
@@ -90,6 +91,12 @@ struct NextModel {
   std::shared_ptr<const LayerGraph> graph;  ///< at the size of the microbatches from then on
 };
 
+/// Orders that can never be carried out: devices wait for each other.
+class Deadlock : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 struct LowerOptions {
   NetworkModel network = NetworkModel::Platform;
   std::int64_t iterations = 1;  ///< flushed iterations of a synchronous schedule
@@ -122,7 +129,7 @@ struct LoweredRun {
 /// **Requires** literal orders that give devices work of their own stages only.
 /// **Throws** InputError for an asynchronous run too short to measure (naming the least number of microbatches), for a
 /// device kind of unknown speed, for an analytic boundary between replicas of which two are not connected, and from the
-/// source for an order that can never be carried out.
+/// source a Deadlock.
 /// **Cost** of the whole source O(operations); memory O(window + microbatches in flight).
 [[nodiscard]] LoweredRun lower(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                const LowerOptions& options = {});

@@ -55,10 +55,17 @@ std::int64_t dividing_replicas(const KeptPlan& kept, StageId stage) {
 
 namespace {
 
+/// Two of the largest units, at most all of them: one is exchanged, and a computation reads or fills the other.
+template <class Bucket>
+Bytes twice(Bytes largest, const std::vector<Bucket>& all) {
+  Bytes sum;
+  for (const Bucket& bucket : all) sum += bucket.bytes;
+  return std::min(largest * 2, sum);
+}
+
 /// The most weights that are gathered for a unit of a pass.
 Bytes most_gathered(const std::vector<WeightBucket>& weights, const ReplicaWork& work) {
-  Bytes most;
-  for (const WeightBucket& bucket : weights) most = std::max(most, bucket.bytes);
+  Bytes most = std::ranges::max(sizes_of(weights));
   for (const std::vector<BackwardStep>& steps : work.in_buckets) {
     for (const GatherUnit& unit : gather_units(steps, weights.size())) {
       Bytes sum;
@@ -69,17 +76,16 @@ Bytes most_gathered(const std::vector<WeightBucket>& weights, const ReplicaWork&
   return most;
 }
 
-/// What is whole while replicas exchange it: what they exchange, and what a computation reads or fills.
+/// What is whole while replicas exchange it.
 Bytes exchange_buffers(const KeptPlan& kept, ReplicaId id) {
-  constexpr std::int64_t kAtOnce = 2;
   const std::int64_t zero = kept.plan.training.zero;
-  if (zero < 2) return {};
   const RingBuckets& rings = kept.work->rings();
   const RingBuckets::Ring& ring = rings.rings[rings.rings_of[kept.replicas[id].stage.value()].front()];
-  Bytes most;
-  for (const GradientBucket& bucket : ring.buckets) most = std::max(most, bucket.bytes);
-  if (zero >= kMostDivided && !ring.weights.empty()) most += most_gathered(ring.weights, (*kept.work)[id]);
-  return most * kAtOnce;
+  if (zero < 2 || ring.weights.empty()) return {};
+  Bytes sum;
+  if (!ring.buckets.empty()) sum += twice(std::ranges::max(sizes_of(ring.buckets)), ring.buckets);
+  if (zero >= kMostDivided) sum += twice(most_gathered(ring.weights, (*kept.work)[id]), ring.weights);
+  return sum;
 }
 
 }  // namespace

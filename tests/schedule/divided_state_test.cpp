@@ -253,6 +253,49 @@ TEST_CASE("divided state: a reduce-scatter and an all-gather carry what an all-r
   }
 }
 
+/// Whether each ring exchanges the k-th microbatches of its replicas after those before them.
+bool are_in_order(const Timeline& timeline) {
+  std::map<std::pair<StageId, PlaceId>, std::vector<std::uint32_t>> had;  // microbatches, in the order of backwards
+  std::map<std::pair<StageId, std::uint32_t>, std::size_t> number;        // of a microbatch, at its replica
+  std::map<std::pair<StageId, PlaceId>, std::vector<std::pair<Seconds, std::size_t>>> reduced;
+  for (const TimelineEntry& entry : timeline) {
+    if (entry.kind != OpKind::Backward) continue;
+    std::vector<std::uint32_t>& own = had[{entry.stage, entry.from}];
+    if (std::ranges::find(own, entry.microbatch) != own.end()) continue;
+    number[{entry.stage, entry.microbatch}] = own.size();
+    own.push_back(entry.microbatch);
+  }
+  for (const TimelineEntry& entry : timeline) {
+    if (entry.kind != OpKind::ReduceScatter) continue;
+    reduced[{entry.stage, entry.from}].emplace_back(entry.start, number.at({entry.stage, entry.microbatch}));
+  }
+  for (auto& [where, rounds] : reduced) {
+    std::ranges::stable_sort(rounds, {}, &std::pair<Seconds, std::size_t>::first);
+    if (!std::ranges::is_sorted(rounds, {}, &std::pair<Seconds, std::size_t>::second)) return false;
+  }
+  return true;
+}
+
+TEST_CASE("divided state: microbatches are reduced in the order of their replicas, some of which are ahead") {
+  std::int64_t uneven = 0;
+  for (std::uint32_t seed = 1; seed <= 400; ++seed) {
+    CAPTURE(seed);
+    testing::RandomCase random = testing::random_case(seed, {Sharing::Fair, true, false});
+    random.plan.schedule.name = seed % 2 == 0 ? "gpipe" : "1f1b";
+    for (Stage& stage : random.plan.stages) stage.in_flight.reset();
+    for (Layer& layer : random.graph.layers) layer.parameters = Bytes(1'000'000);
+    random.plan.training.zero = 2;
+    Timeline timeline;
+    static_cast<void>(evaluate_plan(random.graph, random.platform, random.plan, {}, {}, collect_into(timeline)));
+    CHECK(are_in_order(timeline));
+    for (const Stage& stage : random.plan.stages) {
+      const std::int64_t turns = alternating_replicas(stage);
+      if (turns > 1 && random.plan.microbatches % turns != 0) ++uneven;
+    }
+  }
+  CHECK(uneven > 30);
+}
+
 TEST_CASE("divided state: no run is faster than its lower bound, and nothing changes for devices alone") {
   std::int64_t tried = 0;
   for (std::uint32_t seed = 1; seed <= testing::random_cases(600U); ++seed) {

@@ -49,14 +49,15 @@ ExchangesEachTime exchanges_each_time(const LayerGraph& graph, const Platform& p
 }
 
 Bytes divided_buffers(const LayerGraph& graph, const Training& training, const std::vector<LayerId>& layers) {
-  constexpr std::int64_t kAtOnce = 2;
   if (training.zero < 2) return Bytes(0);
   Bytes largest;
+  Bytes all;
   for (const GradientBucket& bucket : summed_buckets(graph, training, layers)) {
     largest = std::max(largest, bucket.bytes);
+    all += bucket.bytes;
   }
-  const Bytes weights = training.zero >= 3 ? share_up(largest, 1, reduced_copies(training)) : Bytes(0);
-  return (largest + weights) * kAtOnce;
+  const Bytes gradients = std::min(largest * 2, all);
+  return gradients + (training.zero >= 3 ? share_up(gradients, 1, reduced_copies(training)) : Bytes(0));
 }
 
 }  // namespace stagecraft

@@ -40,7 +40,7 @@ struct ExchangesEachTime {
                                                     const std::vector<std::size_t>& elsewhere = {});
 
 /// What each replica of a stage with these layers keeps whole for a while of what replicas divide: the largest bucket
-/// of gradients twice, and of weights.
+/// of gradients twice, at most all of them, and of weights.
 [[nodiscard]] Bytes divided_buffers(const LayerGraph& graph, const Training& training,
                                     const std::vector<LayerId>& layers);
 

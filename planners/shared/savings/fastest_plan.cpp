@@ -6,6 +6,7 @@
 #include "planners/shared/turns/turn_order.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/model/check_plan.hpp"
+#include "sim/schedule/lower.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
@@ -46,11 +47,16 @@ Seconds evaluated_time(const PlanRequest& request, const Plan& plan) {
   return time * stretch_of(report);
 }
 
-/// With the shares that replicas and pipelines will get; without end if devices that have to talk are not connected.
+/// With the shares that replicas and pipelines will get; without end if devices that have to talk are not connected, or
+/// wait for each other.
 Seconds compared_time(const PlannerInfo& planner, const PlanRequest& request, const Planned& planned) {
   if (!check_plan(request.graph, request.platform, planned.plan).empty()) return kNever;
-  if (planner.orders_turns || !has_unequal_devices(request.platform)) return evaluated_time(request, planned.plan);
-  return evaluated_time(request, with_level_shares(request, with_ordered_turns(request, planned)).plan);
+  try {
+    if (planner.orders_turns || !has_unequal_devices(request.platform)) return evaluated_time(request, planned.plan);
+    return evaluated_time(request, with_level_shares(request, with_ordered_turns(request, planned)).plan);
+  } catch (const Deadlock&) {
+    return kNever;
+  }
 }
 
 }  // namespace

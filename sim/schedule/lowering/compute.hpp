@@ -24,6 +24,7 @@ class Compute {
   [[nodiscard]] bool lower(std::size_t device, std::size_t position);
   /// The backward that the last appended action completes, if it completes one.
   [[nodiscard]] const std::optional<EndedBackward>& ended() const { return ended_; }
+  void begin_next_iteration() { joint_.begin_next_iteration(); }
   [[nodiscard]] OpId oldest() const;
 
  private:

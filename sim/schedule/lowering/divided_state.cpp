@@ -100,15 +100,21 @@ void DividedState::note_backward(const EndedBackward& ended, std::int64_t backwa
   if (!divides_gradients() || ring_of_[ended.replica] == kNone || ended.is_reduced) return;
   Ring& own = ring(ended.replica);
   const std::vector<RingBucket>& buckets = state_.shape.buckets(state_.replicas()[ended.replica].stage);
-  Round& round = own.rounds[backwards];
+  const auto [found, is_first] = own.rounds.try_emplace(backwards);
+  Round& round = found->second;
+  if (is_first) round.microbatch = ended.microbatch;
   round.completed.resize(buckets.size());
   for (std::size_t k = 0; k < buckets.size(); ++k) round.completed[k].push_back(ended.completion(k));
-  const auto has_so_many = [&](ReplicaId member) { return state_.shape[member].count >= backwards; };
-  if (++round.arrived < std::ranges::count_if(own.members, has_so_many)) return;
-  ByBucket completed = std::move(round.completed);
-  own.rounds.erase(backwards);
-  for (std::size_t k = 0; k < completed.size(); ++k) {
-    reduce_bucket(ended.replica, k, std::move(completed[k]), ended.microbatch);
+  ++round.arrived;
+  // A replica with more turns may be ahead of the others: rounds are exchanged in their order.
+  for (auto first = own.rounds.begin(); first != own.rounds.end() && first->first == own.next; ++own.next) {
+    const auto has_so_many = [&](ReplicaId member) { return state_.shape[member].count >= own.next; };
+    if (first->second.arrived < std::ranges::count_if(own.members, has_so_many)) return;
+    auto& [arrived, microbatch, completed] = first->second;
+    for (std::size_t k = 0; k < completed.size(); ++k) {
+      reduce_bucket(ended.replica, k, std::move(completed[k]), microbatch);
+    }
+    first = own.rounds.erase(first);
   }
 }
 
@@ -116,6 +122,7 @@ void DividedState::end_iteration() {
   std::ranges::fill(has_weights_, 0);
   for (Ring& ring : rings_) {
     ring.gathered.clear();
+    ring.next = 1;
     ring.end = OpId::none();
   }
 }

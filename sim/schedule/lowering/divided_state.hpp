@@ -66,7 +66,8 @@ class DividedState {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   using ByBucket = std::vector<std::vector<OpId>>;  ///< what a bucket of gradients waits for
   struct Round {
-    std::int64_t arrived = 0;  ///< members whose backward has been appended
+    std::int64_t arrived = 0;      ///< members whose backward has been appended
+    std::uint32_t microbatch = 0;  ///< of the first of these
     ByBucket completed;
   };
   struct Ring {
@@ -75,6 +76,7 @@ class DividedState {
     std::vector<ReplicaId> members;
     std::vector<OpId> gathered;            ///< by bucket: when weights have come in this iteration
     std::map<std::int64_t, Round> rounds;  ///< by number of backwards: those that some members have had
+    std::int64_t next = 1;                 ///< the number of the round that is exchanged next
     OpId end = OpId::none();               ///< of what it has exchanged last
   };
 

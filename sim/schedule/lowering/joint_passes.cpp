@@ -20,11 +20,11 @@ bool JointPasses::arrive(const PassTask& task, OpId after) {
     throw InputError("devices that choose among ready operations cannot gather weights for them (zero 3)", {},
                      "zero 2");
   }
-  const std::int64_t local = state_.replicas().local(task.replica, task.action.microbatch);
-  const auto found = arrived_.try_emplace({task.action.stage, {task.action.kind, local}}).first;
+  const std::int64_t before = had_[{task.replica, task.action.kind}]++;
+  const auto found = arrived_.try_emplace({task.action.stage, {task.action.kind, before}}).first;
   found->second.push_back({task.action, task.replica, after});
   waits_[task.replica] = 1;
-  const auto takes_part = [&](ReplicaId replica) { return state_.shape[replica].count > local; };
+  const auto takes_part = [&](ReplicaId replica) { return state_.shape[replica].count > before; };
   if (std::ssize(found->second) < std::ranges::count_if(divided_.sharers(task.replica), takes_part)) return false;
   std::vector<Arrived> arrived = std::move(found->second);
   arrived_.erase(found);
@@ -52,7 +52,7 @@ void JointPasses::append(const std::vector<Arrived>& arrived) {
   std::vector<OpId> gathered;
   for (std::size_t at = 0; at < units.size(); ++at) {
     while (gathered.size() < std::min(at + 2, units.size())) {
-      std::vector<OpId> before = before_gather(passes, !gathered.empty());
+      std::vector<OpId> before = before_gather(first, !gathered.empty());
       gathered.push_back(divided_.gather_unit(first, units[gathered.size()], std::move(before), action.microbatch));
     }
     const std::size_t completed = is_forward ? 0 : passes.front().steps->completes.size();
@@ -93,11 +93,12 @@ void JointPasses::reduce_after_unit(const std::vector<Pass>& passes, std::size_t
   }
 }
 
-/// What a gather waits for that is for the next unit of these replicas, or for the `second` from now on.
-std::vector<OpId> JointPasses::before_gather(const std::vector<Pass>& passes, bool second) const {
+/// What a gather waits for that is for the next unit of a pass of the replica and others, or for the `second` from now
+/// on. Replicas without a microbatch in it give up their weights, too.
+std::vector<OpId> JointPasses::before_gather(ReplicaId replica, bool second) const {
   std::vector<OpId> before;
-  for (const Pass& pass : passes) {
-    const std::size_t device = state_.shape.device_index(pass.task.replica);
+  for (const ReplicaId sharer : divided_.sharers(replica)) {
+    const std::size_t device = state_.shape.device_index(sharer);
     const OpId barrier = state_.lanes.barrier(device);
     OpId unit = units_[device][second ? 1 : 0];
     if (!barrier.is_none() && (unit.is_none() || unit < barrier)) unit = barrier;  // weights have changed since

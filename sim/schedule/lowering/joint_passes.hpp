@@ -39,10 +39,12 @@ class JointPasses {
   [[nodiscard]] bool is_appended(ReplicaId replica) const { return appended_[replica].has_value(); }
   /// The pass that has been appended for it, once.
   [[nodiscard]] AppendedPass take(ReplicaId replica) { return *std::exchange(appended_[replica], {}); }
+  /// Replicas count their passes anew.
+  void begin_next_iteration() { had_.clear(); }
   [[nodiscard]] OpId oldest() const;
 
  private:
-  using Number = std::pair<ActionKind, std::int64_t>;  ///< the kind of a pass, and which of its replica's it is
+  using Number = std::pair<ActionKind, std::int64_t>;  ///< the kind of a pass, and the how many-th of its replica
   struct Arrived {
     Action action;  ///< orders forget theirs when they take further ones
     ReplicaId replica;
@@ -60,12 +62,13 @@ class JointPasses {
   void append(const std::vector<Arrived>& arrived);
   void append_unit(Pass& pass, const GatherUnit& unit, OpId weights);
   void reduce_after_unit(const std::vector<Pass>& passes, std::size_t before);
-  [[nodiscard]] std::vector<OpId> before_gather(const std::vector<Pass>& passes, bool second) const;
+  [[nodiscard]] std::vector<OpId> before_gather(ReplicaId replica, bool second) const;
 
   LoweringState& state_;
   DividedState& divided_;
   PassWriter& writer_;
   std::map<std::pair<StageId, Number>, std::vector<Arrived>> arrived_;
+  std::map<std::pair<ReplicaId, ActionKind>, std::int64_t> had_;  ///< passes to which replicas have come so far
   IndexVector<ReplicaId, char> waits_;
   IndexVector<ReplicaId, std::optional<AppendedPass>> appended_;
   std::vector<std::array<OpId, 2>> units_;  ///< by device: the ends of its last two units

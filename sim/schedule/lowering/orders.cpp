@@ -1,6 +1,7 @@
 #include "sim/schedule/lowering/orders.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/schedule/lower.hpp"
 #include "sim/schedule/lowering/deadlock.hpp"
 
 #include <algorithm>
@@ -88,7 +89,7 @@ void Orders::report_deadlock() const {
         "replicas that divide weights (zero 3) run their passes together, so they need turns of one size and orders "
         "of one kind; or zero 2";
   }
-  throw InputError("the schedule deadlocks: " + deadlock_text(state_, *this), {}, hint);
+  throw Deadlock("the schedule deadlocks: " + deadlock_text(state_, *this), {}, hint);
 }
 
 }  // namespace stagecraft

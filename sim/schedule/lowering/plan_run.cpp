@@ -97,6 +97,7 @@ bool PlanRun::end_iteration() {
   saves_.end_iteration();
   synchronise_.end_iteration();
   swapping_.begin_next_iteration();
+  compute_.begin_next_iteration();
   state_.begin_next_iteration();
   if (state_.iteration() >= task_.iterations) return false;
   segment_begin_ = 0;
