@@ -13,7 +13,7 @@ JointPasses::JointPasses(LoweringState& state, DividedState& divided, PassWriter
       writer_(writer),
       waits_(state.replicas().size()),
       appended_(state.replicas().size()),
-      units_(state.lanes.size(), {OpId::none(), OpId::none()}) {}
+      units_(state.replicas().size()) {}
 
 bool JointPasses::arrive(const PassTask& task, OpId after) {
   if (state_.is_on_ready_lane(task.replica)) {
@@ -50,13 +50,16 @@ void JointPasses::append(const std::vector<Arrived>& arrived) {
   const std::vector<GatherUnit> units =
       is_forward ? forward_units(buckets) : gather_units(passes.front().steps->all, buckets);
   std::vector<OpId> gathered;
+  const std::int64_t begun = begun_[action.stage];
+  begun_[action.stage] += std::ssize(units);
   for (std::size_t at = 0; at < units.size(); ++at) {
     while (gathered.size() < std::min(at + 2, units.size())) {
-      std::vector<OpId> before = before_gather(first, !gathered.empty());
+      std::vector<OpId> before = before_gather(first, begun + std::ssize(gathered));
       gathered.push_back(divided_.gather_unit(first, units[gathered.size()], std::move(before), action.microbatch));
     }
     const std::size_t completed = is_forward ? 0 : passes.front().steps->completes.size();
-    for (Pass& pass : passes) append_unit(pass, units[at], gathered[at]);
+    const std::int64_t number = begun + static_cast<std::int64_t>(at);
+    for (Pass& pass : passes) append_unit(pass, units[at], number, gathered[at]);
     reduce_after_unit(passes, completed);
   }
   for (Pass& pass : passes) {
@@ -66,7 +69,7 @@ void JointPasses::append(const std::vector<Arrived>& arrived) {
 }
 
 /// Appends the computations of a unit of one replica's pass, which wait for the weights.
-void JointPasses::append_unit(Pass& pass, const GatherUnit& unit, OpId weights) {
+void JointPasses::append_unit(Pass& pass, const GatherUnit& unit, std::int64_t number, OpId weights) {
   if (pass.steps) {
     for (std::size_t at = unit.first_step; at < unit.end_step; ++at) {
       writer_.append_step(pass.task, *pass.steps, at, at == unit.first_step ? weights : OpId::none());
@@ -77,8 +80,8 @@ void JointPasses::append_unit(Pass& pass, const GatherUnit& unit, OpId weights) 
     const bool is_last = unit.end_bucket == divided_.buckets(pass.task.replica);
     if (is_last) pass.last = writer_.append_exchange(pass.task, pass.exchange, pass.last);
   }
-  std::array<OpId, 2>& units = units_[state_.shape.device_index(pass.task.replica)];
-  units = {units[1], pass.last};
+  std::array<Unit, 2>& units = units_[pass.task.replica];
+  units = {units[1], {number, pass.last}};
 }
 
 /// Appends the reduce-scatters of the gradients that the last unit of whole backwards has completed: all but the first
@@ -93,14 +96,14 @@ void JointPasses::reduce_after_unit(const std::vector<Pass>& passes, std::size_t
   }
 }
 
-/// What a gather waits for that is for the next unit of a pass of the replica and others, or for the `second` from now
-/// on. Replicas without a microbatch in it give up their weights, too.
-std::vector<OpId> JointPasses::before_gather(ReplicaId replica, bool second) const {
+/// What the gather for a unit of the replica's ring waits for: the unit before the last one and all before that, also
+/// of replicas that take no part in it.
+std::vector<OpId> JointPasses::before_gather(ReplicaId replica, std::int64_t number) const {
   std::vector<OpId> before;
   for (const ReplicaId sharer : divided_.sharers(replica)) {
-    const std::size_t device = state_.shape.device_index(sharer);
-    const OpId barrier = state_.lanes.barrier(device);
-    OpId unit = units_[device][second ? 1 : 0];
+    const auto& [earlier, last] = units_[sharer];
+    OpId unit = last.number <= number - 2 ? last.end : earlier.end;
+    const OpId barrier = state_.lanes.barrier(state_.shape.device_index(sharer));
     if (!barrier.is_none() && (unit.is_none() || unit < barrier)) unit = barrier;  // weights have changed since
     if (!unit.is_none()) before.push_back(unit);
   }
@@ -110,7 +113,10 @@ std::vector<OpId> JointPasses::before_gather(ReplicaId replica, bool second) con
 OpId JointPasses::oldest() const {
   OpId oldest = OpId::none();
   const auto hold = [&](OpId op) { oldest = std::min(oldest, op); };
-  for (const std::array<OpId, 2>& units : units_) std::ranges::for_each(units, hold);
+  for (const auto& [earlier, last] : units_) {
+    hold(earlier.end);
+    hold(last.end);
+  }
   for (const auto& [number, passes] : arrived_) {
     for (const Arrived& pass : passes) hold(pass.after);
   }

@@ -59,10 +59,16 @@ class JointPasses {
     OpId last = OpId::none();
   };
 
+  /// A unit that a replica has computed.
+  struct Unit {
+    std::int64_t number = -1;  ///< among the units of its ring's passes
+    OpId end = OpId::none();
+  };
+
   void append(const std::vector<Arrived>& arrived);
-  void append_unit(Pass& pass, const GatherUnit& unit, OpId weights);
+  void append_unit(Pass& pass, const GatherUnit& unit, std::int64_t number, OpId weights);
   void reduce_after_unit(const std::vector<Pass>& passes, std::size_t before);
-  [[nodiscard]] std::vector<OpId> before_gather(ReplicaId replica, bool second) const;
+  [[nodiscard]] std::vector<OpId> before_gather(ReplicaId replica, std::int64_t number) const;
 
   LoweringState& state_;
   DividedState& divided_;
@@ -71,7 +77,8 @@ class JointPasses {
   std::map<std::pair<ReplicaId, ActionKind>, std::int64_t> had_;  ///< passes to which replicas have come so far
   IndexVector<ReplicaId, char> waits_;
   IndexVector<ReplicaId, std::optional<AppendedPass>> appended_;
-  std::vector<std::array<OpId, 2>> units_;  ///< by device: the ends of its last two units
+  IndexVector<ReplicaId, std::array<Unit, 2>> units_;  ///< the last two of each
+  std::map<StageId, std::int64_t> begun_;              ///< units of passes so far
 };
 
 }  // namespace stagecraft
