@@ -179,6 +179,25 @@ TEST_CASE("divided state: gathers wait for each other and for the layer before l
   }
 }
 
+// One device before three replicas of two layers, four microbatches of 1 s forward and 2 s backward for a layer; tensors
+// take 0.012 s. The last forward of the first replica gathers its second layer when the last replica has computed that
+// of its only forward, at 5.012 s. From then on: the gather x, the forward 1 s, both layers of its first backward 4 s,
+// the gradients, and the backwards of all four microbatches on the first device.
+TEST_CASE("divided state: a gather waits for replicas without a microbatch, too") {
+  LayerGraph graph = even(3, 1, 2, Bytes(4'000'000));
+  for (Layer& layer : graph.layers) layer.output = Bytes(100'000);
+  for (LayerEdge& edge : graph.edges) edge.bytes = Bytes(100'000);
+  Plan plan = straight(2, 4, "gpipe");
+  plan.stages[0].layers = {LayerId(0)};
+  plan.stages[1].layers = {LayerId(1), LayerId(2)};
+  plan.stages[1].replicas = {DeviceId(1), DeviceId(2), DeviceId(3)};
+  plan.training.zero = 3;
+  const double x = 2 * (0.002 + 4e6 / 3 / 1e7);
+  CHECK(time_of(graph, pairwise(4, 1e7, 0.002), plan) == doctest::Approx(5.012 + x + 1 + 4 + 0.012 + 8).epsilon(1e-7));
+  CHECK(time_of(graph, pairwise(4, 1e7, 0.002), plan, 2) ==
+        doctest::Approx(5.012 + x + 1 + 4 + 0.012 + 8).epsilon(1e-7));
+}
+
 TEST_CASE("divided state: a segment that is recomputed gathers its weights together") {
   const double exchange = 7 * 2e-6 + 7.0 / 8 * 200e6 / 25e9;
   const LayerGraph graph = even(4, 0.01, 0.02, Bytes(200'000'000));
