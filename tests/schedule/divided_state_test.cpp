@@ -179,8 +179,8 @@ TEST_CASE("divided state: gathers wait for each other and for the layer before l
   }
 }
 
-// One device before three replicas of two layers, four microbatches of 1 s forward and 2 s backward for a layer; tensors
-// take 0.012 s. The last forward of the first replica gathers its second layer when the last replica has computed that
+// One device before three replicas of two layers, four microbatches of 1 s forward and 2 s backward for a layer;
+// tensors take 0.012 s. The last forward of the first replica gathers its second layer when the last replica has computed that
 // of its only forward, at 5.012 s. From then on: the gather x, the forward 1 s, both layers of its first backward 4 s,
 // the gradients, and the backwards of all four microbatches on the first device.
 TEST_CASE("divided state: a gather waits for replicas without a microbatch, too") {

@@ -38,7 +38,11 @@ class JointPasses {
   [[nodiscard]] bool waits(ReplicaId replica) const { return waits_[replica] != 0; }
   [[nodiscard]] bool is_appended(ReplicaId replica) const { return appended_[replica].has_value(); }
   /// The pass that has been appended for it, once.
-  [[nodiscard]] AppendedPass take(ReplicaId replica) { return *std::exchange(appended_[replica], {}); }
+  [[nodiscard]] AppendedPass take(ReplicaId replica) {
+    AppendedPass pass = std::move(*appended_[replica]);
+    appended_[replica].reset();
+    return pass;
+  }
   /// Replicas count their passes anew.
   void begin_next_iteration() { had_.clear(); }
   [[nodiscard]] OpId oldest() const;
