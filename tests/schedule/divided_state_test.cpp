@@ -180,9 +180,9 @@ TEST_CASE("divided state: gathers wait for each other and for the layer before l
 }
 
 // One device before three replicas of two layers, four microbatches of 1 s forward and 2 s backward for a layer;
-// tensors take 0.012 s. The last forward of the first replica gathers its second layer when the last replica has computed that
-// of its only forward, at 5.012 s. From then on: the gather x, the forward 1 s, both layers of its first backward 4 s,
-// the gradients, and the backwards of all four microbatches on the first device.
+// tensors take 0.012 s. The last forward of the first replica gathers its second layer when the last replica has
+// computed that of its only forward, at 5.012 s. From then on: the gather x, the forward 1 s, both layers of its first
+// backward 4 s, the gradients, and the backwards of all four microbatches on the first device.
 TEST_CASE("divided state: a gather waits for replicas without a microbatch, too") {
   LayerGraph graph = even(3, 1, 2, Bytes(4'000'000));
   for (Layer& layer : graph.layers) layer.output = Bytes(100'000);
