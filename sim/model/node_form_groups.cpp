@@ -160,6 +160,7 @@ std::optional<Network> network_of_groups(const NodeForm& whole, const NodeForm& 
   } else if (auto* rails = std::get_if<RailsNetwork>(&network)) {
     const auto members = members_on_a_rail(whole, size);
     if (!members) return std::nullopt;
+    if (rail_count(groups) == 1) return SwitchedNetwork{};  // nothing goes from one rail to another
     rails->uplink = divided(rails->uplink, *members);
   }
   return network;
