@@ -177,7 +177,8 @@ PlanningChoices read_planning_choices(const PlanningOptions& options) {
   choices.memory = read_memory_option("--memory", options.memory);
   choices.training = read_training_option(options.training);
   if (const auto zero = read_count_option("--zero", options.zero, 0, kMostDivided)) {
-    if (choices.training.zero > 0) throw InputError("give --zero or the key zero of --training, not both");
+    const bool is_given_twice = options.training && options.training->find("zero=") != std::string::npos;
+    if (is_given_twice) throw InputError("give --zero or the key zero of --training, not both");
     choices.training.zero = *zero;
   }
   return choices;

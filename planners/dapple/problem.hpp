@@ -66,9 +66,9 @@ struct Problem {
   /// **Requires** ascending devices. **Cost** O(devices of the set) plus that of `PairTable::slowest_pair` or
   /// `AllReduces::among`, added to `steps`.
   [[nodiscard]] DeviceSet device_set(std::vector<DeviceId> chosen, double& steps) const;
-  /// A stage with the layers [begin, end) that divides each microbatch among its devices. Where these divide gradients,
-  /// a microbatch takes at least as long as they sum it up; where they gather weights, what that takes longer than a
-  /// forward counts as synchronisation, also of stages that begin later.
+  /// A stage with the layers [begin, end) that divides each microbatch among its devices. Where these divide gradients
+  /// or weights, a microbatch takes at least as long as its exchanges; where they gather after an update, what that
+  /// takes longer than a forward counts as synchronisation, also of stages that begin later.
   [[nodiscard]] Block stage(std::size_t begin, std::size_t end, const DeviceSet& on) const {
     const Bytes weights = parameters(begin, end);
     const std::size_t count = on.devices.size();
@@ -79,7 +79,7 @@ struct Problem {
     const auto in_buckets = [&](std::size_t buckets) {
       return [&on, buckets](Bytes bytes) { return on.all_reduce(static_cast<double>(bytes.value()), buckets); };
     };
-    const double gathered = exchange.gathered(weights, in_buckets(1));
+    const double gathered = exchange.gathered_after(weights, in_buckets(1));
     if (exchanges.empty()) {
       block.synchronise += exchange.reduced(weights, in_buckets(1)) + gathered;
       return block;
@@ -89,7 +89,7 @@ struct Problem {
     };
     const BucketExchange& under = exchanges[divided.sums_index(count)];
     const double last = under.last_backward(begin, end, share, seconds);
-    if (exchange.is_each_time) block.backward = std::max(block.backward, seconds(Bytes(0), weights, 1) - block.forward);
+    block.backward = std::max(block.backward, exchange.each_time(weights, in_buckets(1)) - block.forward);
     block.synchronise += last - block.backward;
     block.synchronise += std::max(0.0, gathered - block.forward);
     return block;

@@ -114,8 +114,9 @@ double PartitionCosts::bucketed(std::size_t begin, std::size_t end, std::size_t 
                       (sums.backward[end] - sums.backward[begin]) * share * (microbatches_ - 1.0) +
                       buckets_[times_.sums_index(replicas)].last_backward(begin, end, share, seconds) +
                       updated(begin, end, replicas) / range.update_bandwidth;
-  if (!problem_->exchange.is_each_time) return load;
-  return std::max(load, summed(range.exchange, Bytes(0), problem_->parameters(begin, end), 1) * microbatches_);
+  const double each_time = problem_->exchange.each_time(
+      problem_->parameters(begin, end), [&](Bytes bytes) { return all_reduce(range.exchange, Bytes(0), bytes, 1); });
+  return std::max(load, each_time * microbatches_);
 }
 
 /// The first one waits for the weights that are gathered.
@@ -133,7 +134,8 @@ double PartitionCosts::summed(std::size_t exchange, Bytes before, Bytes all, std
 }
 
 double PartitionCosts::gathered(std::size_t exchange, Bytes weights) const {
-  return problem_->exchange.gathered(weights, [&](Bytes bytes) { return all_reduce(exchange, Bytes(0), bytes, 1); });
+  return problem_->exchange.gathered_after(weights,
+                                           [&](Bytes bytes) { return all_reduce(exchange, Bytes(0), bytes, 1); });
 }
 
 double PartitionCosts::all_reduce(std::size_t exchange, Bytes before, Bytes all, std::size_t buckets) const {

@@ -78,7 +78,7 @@ class PartitionCosts {
   }
   /// The seconds in which the gradients of the bytes [before, all) of weights are summed up in so many buckets.
   [[nodiscard]] double summed(std::size_t exchange, Bytes before, Bytes all, std::size_t buckets) const;
-  /// Those in which so many bytes of weights are gathered.
+  /// Those in which so many bytes of weights are gathered after an update.
   [[nodiscard]] double gathered(std::size_t exchange, Bytes weights) const;
   /// The seconds of all-reduces of the bytes [before, all), so many one after the other.
   [[nodiscard]] double all_reduce(std::size_t exchange, Bytes before, Bytes all, std::size_t buckets) const;

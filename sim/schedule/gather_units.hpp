@@ -11,8 +11,8 @@ namespace stagecraft {
 struct GatherUnit {
   std::size_t first_step = 0;  ///< the steps [first_step, end_step)
   std::size_t end_step = 0;
-  std::size_t first_bucket =
-      0;  ///< the buckets [first_bucket, end_bucket), which are gathered from the last to the first
+  /// The buckets [first_bucket, end_bucket), which are gathered from the last to the first.
+  std::size_t first_bucket = 0;
   std::size_t end_bucket = 0;
 };
 

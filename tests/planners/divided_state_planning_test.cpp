@@ -92,7 +92,16 @@ TEST_CASE("divided planning: a reduce-scatter of gradients and an all-gather of 
   training.zero = 1;
   CHECK(update_exchange(training).copies() == 1.5);
   CHECK(update_exchange(training).reduced(Bytes(100), all_reduce) == Seconds(1.0));
-  CHECK(update_exchange(training).gathered(Bytes(100), all_reduce) == Seconds(0.5));
+  CHECK(update_exchange(training).gathered_after(Bytes(100), all_reduce) == Seconds(0.5));
+  CHECK(update_exchange(training).each_time(Bytes(100), all_reduce) == Seconds(0.0));
+  training.zero = 2;
+  CHECK(update_exchange(training).gathered_after(Bytes(100), all_reduce) == Seconds(0.5));
+  CHECK(update_exchange(training).each_time(Bytes(100), all_reduce) == Seconds(1.0));
+  training.zero = 3;
+  CHECK(update_exchange(training).gathered_after(Bytes(100), all_reduce) == Seconds(0.0));
+  CHECK(update_exchange(training).each_time(Bytes(100), all_reduce) == Seconds(2.0));
+  CHECK(update_exchange(training).copies() == 2.0);
+  training.zero = 1;
   training.recipe = OptimizerRecipe::Fp32;
   CHECK(update_exchange(training).copies() == 1.0);
 }

@@ -21,10 +21,9 @@ std::vector<GradientBucket> summed_buckets(const LayerGraph& graph, const Traini
 Seconds gather_beyond_forward(const LayerGraph& graph, const Platform& platform, const Training& training,
                               const Stage& stage) {
   const UpdateExchange exchange = update_exchange(training);
-  if (!exchange.is_divided || exchange.is_each_pass) return Seconds(0);
   const Bytes weights = parameters_of(graph, stage.layers);
-  const Seconds gathered =
-      exchange.gathered(weights, [&](Bytes bytes) { return ring_all_reduce(platform, devices_of(stage), bytes); });
+  const Seconds gathered = exchange.gathered_after(
+      weights, [&](Bytes bytes) { return ring_all_reduce(platform, devices_of(stage), bytes); });
   if (training.bucket() == Bytes(0)) return gathered;
   return std::max(gathered - stage_time(graph, platform, stage).forward, Seconds(0));
 }
@@ -38,12 +37,11 @@ ExchangesEachTime exchanges_each_time(const LayerGraph& graph, const Platform& p
     return ring_all_reduce(platform, devices, bytes);
   };
   for (const GradientBucket& bucket : summed_buckets(graph, training, stage.layers, elsewhere)) {
-    const Seconds summed = exchange.summed(bucket.bytes, all_reduce);
-    each.all += summed;
-    if (!exchange.is_each_pass) continue;
-    const Seconds gathered = exchange.gathered(share_up(bucket.bytes, 1, exchange.gradients), all_reduce);
-    each.all += gathered * 2.0;
-    each.exposed = gathered + summed;
+    const Bytes weights = share_up(bucket.bytes, 1, exchange.gradients);
+    each.all += exchange.each_time(weights, all_reduce);
+    if (exchange.is_each_pass) {
+      each.exposed = exchange.gathered(weights, all_reduce) + exchange.reduced(weights, all_reduce);
+    }
   }
   return each;
 }

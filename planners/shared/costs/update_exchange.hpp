@@ -26,16 +26,31 @@ struct UpdateExchange {
   [[nodiscard]] auto reduced(Bytes weights, const AllReduce& all_reduce) const {
     return summed(weights * gradients, all_reduce);
   }
-  /// The time to gather the weights.
+  /// The time to gather the weights once.
   template <class AllReduce>
   [[nodiscard]] auto gathered(Bytes weights, const AllReduce& all_reduce) const {
     using Time = decltype(all_reduce(weights) * 0.5);
     return is_divided ? all_reduce(weights) * 0.5 : Time{};
   }
-  /// The bytes of an all-reduce, without latencies as long as both, for each byte of weights.
+  /// The time to gather them after an update.
+  template <class AllReduce>
+  [[nodiscard]] auto gathered_after(Bytes weights, const AllReduce& all_reduce) const {
+    using Time = decltype(all_reduce(weights) * 0.5);
+    return is_each_pass ? Time{} : gathered(weights, all_reduce);
+  }
+  /// The time of what is exchanged for every microbatch, one after the other.
+  template <class AllReduce>
+  [[nodiscard]] auto each_time(Bytes weights, const AllReduce& all_reduce) const {
+    using Time = decltype(all_reduce(weights) * 0.5);
+    if (!is_each_time) return Time{};
+    const Time sum = reduced(weights, all_reduce);
+    return is_each_pass ? sum + gathered(weights, all_reduce) * 2.0 : sum;
+  }
+  /// The bytes of an all-reduce, without latencies as long as one exchange of gradients and the gathers that belong to
+  /// it, for each byte of weights.
   [[nodiscard]] double copies() const {
     const auto summed = static_cast<double>(gradients);
-    return is_divided ? (summed + 1.0) / 2.0 : summed;
+    return is_divided ? (summed + (is_each_pass ? 2.0 : 1.0)) / 2.0 : summed;
   }
 };
 

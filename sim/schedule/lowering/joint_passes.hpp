@@ -48,7 +48,7 @@ class JointPasses {
   [[nodiscard]] OpId oldest() const;
 
  private:
-  using Number = std::pair<ActionKind, std::int64_t>;  ///< the kind of a pass, and the how many-th of its replica
+  using Number = std::pair<ActionKind, std::int64_t>;  ///< the kind of a pass, and how many its replica has had before
   struct Arrived {
     Action action;  ///< orders forget theirs when they take further ones
     ReplicaId replica;
