@@ -6,7 +6,9 @@ namespace stagecraft {
 
 void add_exchange(std::vector<Exchange>& exchanges, const Exchange& exchange) {
   const auto is_alike = [&](const Exchange& known) {
-    return known.kind == exchange.kind && known.bytes == exchange.bytes && known.hidden == exchange.hidden;
+    Exchange one = known;
+    one.count = exchange.count;
+    return one == exchange;
   };
   const auto found = std::ranges::find_if(exchanges, is_alike);
   if (found == exchanges.end()) {

@@ -34,6 +34,7 @@ struct Layer {
   std::vector<std::uint32_t> keeps = {};          ///< likewise; these tensors are part of the stash
   std::vector<Exchange> forward_exchanges = {};   ///< of a group that runs the layer together; times leave them out
   std::vector<Exchange> backward_exchanges = {};  ///< likewise
+  Bytes experts = {};                             ///< the part of `parameters` that an expert group divides
   friend bool operator==(const Layer&, const Layer&) = default;
 };
 
@@ -89,6 +90,7 @@ struct LayerGraph {
   SampleWork work = {};                              ///< the same in all profiles of a model
   /// The group for which its figures are: times, bytes and parameters are those of each member. Work is of the whole.
   Degrees degrees = {};
+  Copies copies = {};  ///< how many devices of a worker hold the same parameters, also where `degrees` tell no more
   friend bool operator==(const LayerGraph&, const LayerGraph&) = default;
 };
 

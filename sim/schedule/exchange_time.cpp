@@ -58,7 +58,7 @@ Group slowest_group(const PlatformGroups& groups, const Platform& whole) {
   for (const Group& group : groups.groups) {
     const auto place = place_in_node(whole, group);
     if (place && !seen.insert(*place).second) continue;
-    const Seconds time = exchange_time(whole, group, {Exchange::Kind::AllReduce, kCompared});
+    const Seconds time = exchange_time(whole, group, {.kind = Exchange::Kind::AllReduce, .bytes = kCompared});
     if (slowest != nullptr && time <= longest) continue;
     slowest = &group;
     longest = time;

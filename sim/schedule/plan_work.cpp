@@ -46,7 +46,9 @@ class PlanWork::Maker {
     if (group.is_alone()) return {};
     constexpr Bytes kSmall{1 << 10};
     constexpr Bytes kLarge{1 << 30};
-    const auto time = [&](Bytes bytes) { return exchange_time(platform_, group, {Exchange::Kind::AllReduce, bytes}); };
+    const auto time = [&](Bytes bytes) {
+      return exchange_time(platform_, group, {.kind = Exchange::Kind::AllReduce, .bytes = bytes});
+    };
     return {time(kSmall), time(kLarge)};
   }
 

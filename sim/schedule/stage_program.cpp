@@ -272,7 +272,7 @@ void add_gathers(const LayerGraph& graph, const Stage& stage, StageProgram& prog
   for (const LayerEdge& edge : graph.edges) {
     if (own.contains(edge.from) == own.contains(edge.to)) continue;
     auto& exchanges = own.contains(edge.to) ? program.exchanges->forward : program.exchanges->steps.front().backward;
-    add_exchange(exchanges, {Exchange::Kind::AllGather, edge.bytes});
+    add_exchange(exchanges, {.kind = Exchange::Kind::AllGather, .bytes = edge.bytes});
   }
 }
 

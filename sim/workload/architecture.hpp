@@ -45,6 +45,9 @@ struct OperatorExchange {
   bool hidden = false;      ///< beside a product
   std::int64_t values = 0;  ///< of the whole tensor, in the precision
   std::int64_t bytes = 0;   ///< likewise, in any precision
+  Exchange::Among among = Exchange::Among::Tensor;
+  std::int64_t count = 1;
+  std::int64_t beside_part = 0;  ///< each runs beside such a part of the operator's own time; 0: beside nothing
   friend bool operator==(const OperatorExchange&, const OperatorExchange&) = default;
 };
 
@@ -84,6 +87,7 @@ struct Operator {
   std::int64_t output_values = 0;  ///< of its one output tensor
   std::int64_t macs = 0;           ///< of the forward
   std::int64_t parameters = 0;     ///< its own
+  bool is_expert = false;          ///< these are those of experts, which an expert group divides
   TiedOperator tied;               ///< further parameters, which are another operator's
   Recurrence recurrence;           ///< of a recurrent operator
   bool constant_input = false;     ///< the gradient of its inputs is not needed
