@@ -9,7 +9,7 @@ namespace stagecraft {
 
 PlannerView::PlannerView(const Platform& platform, const LayerGraph& graph) : platform_(platform), graph_(graph) {
   if (graph.degrees.devices() == 1) return;
-  groups_ = platform_of_groups(platform, graph.degrees.devices());
+  groups_ = platform_of_groups(platform, graph.degrees.devices(), crosses_ring(graph.degrees));
   graph_with_times_ = with_exchange_times(graph, platform, slowest_group(*groups_, platform));
 }
 

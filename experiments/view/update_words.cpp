@@ -53,8 +53,8 @@ std::string different_updates_text(const std::set<std::int64_t>& samples) {
 
 std::optional<Bytes> exchanged_buckets(const Plan& plan) {
   const Replicas replicas(plan);
-  const bool any =
-      std::ranges::any_of(replicas.rings(), [](const GradientRing& ring) { return ring.members.size() > 1; });
+  const bool any = std::ranges::any_of(
+      replicas.rings(), [&](const GradientRing& ring) { return in_ring(replicas, ring.members.size()) > 1; });
   return any ? std::optional(plan.training.bucket()) : std::nullopt;
 }
 

@@ -148,7 +148,7 @@ Problem problem_of(const PlanRequest& request) {
   add_bandwidths(request, problem);
   for (DeviceId a : indices(request.platform.devices)) {
     problem.factors.push_back(slowest_factor(request.graph, request.platform, {a}));
-    const Seconds update = update_time(request.platform.kind(a), request.training, kGigabyte, 1);
+    const Seconds update = update_time(request.platform.kind(a), request.training, {kGigabyte});
     problem.update.push_back(update.value() / static_cast<double>(kGigabyte.value()));
   }
   problem.nodes = nodes_of(request.platform);

@@ -44,7 +44,8 @@ PartitionProblem problem_of(const SavingPipeline& pipeline, UnitGrain cuts, bool
   PartitionProblem problem;
   const Training& training = pipeline.request().training;
   for (const StagePlace& place : pipeline.places()) {
-    const double copies = state_copies(training, place.weight_versions, std::ssize(place.devices));
+    const std::int64_t dividing = std::ssize(place.devices) * pipeline.request().graph.copies.plain;
+    const double copies = state_copies(training, place.weight_versions, dividing);
     problem.places.push_back({place.factor, place.in_flight, copies});
   }
   for (std::size_t cut = 0; cut <= pipeline.units(); ++cut) {

@@ -11,10 +11,12 @@ namespace stagecraft::exhaustive {
 LeastCosts::LeastCosts(const PlanRequest& request)
     : times_(request.graph, request.platform.devices.size()),
       parameters_(parameter_sums(request.graph, canonical_order(request.graph))),
+      experts_(expert_sums(request.graph, canonical_order(request.graph))),
       stash_(stash_sums(request.graph, canonical_order(request.graph))),
       training_(request.training),
       microbatches_(request.microbatches),
-      samples_(request.graph.microbatch_size) {
+      samples_(request.graph.microbatch_size),
+      copies_(request.graph.copies) {
   for (DeviceId device : indices(request.platform.devices)) {
     factors_.push_back(slowest_factor(request.graph, request.platform, {device}));
     memory_.push_back(request.platform.memory(device));
@@ -46,7 +48,8 @@ Bytes LeastCosts::memory_needed(const Piece& piece, std::size_t first_device) co
   const std::int64_t smallest = samples_ / replicas;  // the smallest share
   const double part = static_cast<double>(smallest) / static_cast<double>(samples_);
   const Bytes own = piece.split ? Bytes(static_cast<std::int64_t>(static_cast<double>(stash.value()) * part)) : stash;
-  const HeldParameters parameters{parameters_(piece.begin, piece.end), 1, replicas};
+  const HeldParameters parameters{parameters_(piece.begin, piece.end), 1, replicas * copies_.plain,
+                                  experts_(piece.begin, piece.end), replicas * copies_.experts};
   const Bytes held = kept_state(training_, parameters).total() + own;
   Bytes needed{0};
   for (std::size_t device = first_device; device < first_device + piece.replicas; ++device) {

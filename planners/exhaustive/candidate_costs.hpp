@@ -26,6 +26,7 @@ class LeastCosts {
  private:
   DividedTimes times_;
   RunSums parameters_;
+  RunSums experts_;  ///< the part of these that an expert group divides
   RunSums stash_;
   std::vector<double> factors_;  ///< by device
   std::vector<Bytes> memory_;    ///< by device
@@ -33,6 +34,7 @@ class LeastCosts {
   Training training_;
   std::int64_t microbatches_ = 1;
   std::int64_t samples_ = 1;  ///< of a microbatch
+  Copies copies_;             ///< of parameters in a replica
 };
 
 }  // namespace stagecraft::exhaustive

@@ -38,7 +38,7 @@ Copies schedule_copies(const PlanRequest& request, const MemoryChoices& choices,
   const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
   std::int64_t versions = is_periodic ? kPeriodicWeightVersions : program.weight_versions.front();
   if (choices.weight_versions) versions = std::min(versions, *choices.weight_versions);
-  return {state_copies(request.training, versions, replicas * request.pipelines),
+  return {state_copies(request.training, versions, replicas * request.pipelines * request.graph.copies.plain),
           static_cast<double>(program.in_flight.front())};
 }
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace stagecraft {
@@ -142,9 +143,13 @@ class Judge {
       add(Rule::Devices, id(s),
           called(s) + " has a group of different kinds of device: " + name(group.lead()) + " and " + name(device));
     }
-    for (std::size_t i = 0; size > 1 && i < group.devices.size(); ++i) {
-      check_connection(group.devices[i], group.devices[(i + 1) % group.devices.size()], PairUse::Collective, id(s),
-                       "the group of " + called(s) + " goes from");
+    // A tensor group exchanges in a ring; context and expert groups cross it.
+    const std::size_t farthest = crosses_ring(plan_.degrees) ? size : std::min<std::size_t>(2, size);
+    for (std::size_t i = 0; i < size; ++i) {
+      for (std::size_t apart = 1; apart < farthest; ++apart) {
+        check_connection(group.devices[i], group.devices[(i + apart) % size], PairUse::Collective, id(s),
+                         "the group of " + called(s) + " goes from");
+      }
     }
   }
 
@@ -255,10 +260,11 @@ class Judge {
     add(Rule::Connection, stage, what + " " + name(from) + " to " + name(to) + ", which are not connected");
   }
 
-  /// Each member of a group sends to its counterpart in another one.
-  void check_counterparts(const Group& from, const Group& to, PairUse use, StageId stage, const std::string& what) {
-    for (std::size_t i = 0; i < std::min(from.devices.size(), to.devices.size()); ++i) {
-      check_connection(from.devices[i], to.devices[i], use, stage, what);
+  /// Each device sends to its counterpart.
+  void check_counterparts(std::span<const DeviceId> from, std::span<const DeviceId> to, PairUse use, StageId stage,
+                          const std::string& what) {
+    for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i) {
+      check_connection(from[i], to[i], use, stage, what);
     }
   }
 
@@ -301,7 +307,10 @@ class Judge {
       const auto& [next_stage, next] = ring[(i + 1) % ring.size()];
       if (group == next) continue;
       const std::string stages = called(stage) + (stage == next_stage ? "" : " and " + called(next_stage));
-      check_counterparts(*group, *next, PairUse::Collective, id(stage), "the all-reduce of " + stages + " goes from");
+      // The last of a group's devices with the same part of the weights sends to the first of the next group's.
+      const std::size_t parts = std::min(static_cast<std::size_t>(plan_.degrees.tensor), group->devices.size());
+      check_counterparts(std::span(group->devices).last(parts), next->devices, PairUse::Collective, id(stage),
+                         "the all-reduce of " + stages + " goes from");
     }
   }
 
@@ -350,8 +359,8 @@ class Judge {
     for (std::size_t i = 0; i < a.replicas.size(); ++i) {
       for (std::size_t j = i % std::max<std::size_t>(stride, 1); j < b.replicas.size(); j += stride) {
         const std::string what = "the boundary of " + called(from) + " and " + called(to) + " goes from";
-        check_counterparts(a.replicas[i], b.replicas[j], PairUse::Boundary, id(from), what);
-        check_counterparts(b.replicas[j], a.replicas[i], PairUse::Boundary, id(from), what);
+        check_counterparts(a.replicas[i].devices, b.replicas[j].devices, PairUse::Boundary, id(from), what);
+        check_counterparts(b.replicas[j].devices, a.replicas[i].devices, PairUse::Boundary, id(from), what);
       }
     }
   }

@@ -33,8 +33,13 @@ struct Degrees {
   /// a microbatch as it needs to have devices for them.
   [[nodiscard]] std::int64_t samples() const { return std::max<std::int64_t>(1, expert / (tensor * context)); }
   [[nodiscard]] std::int64_t devices() const { return tensor * context * samples(); }
+  /// Into how many parts the members of a tensor group divide a tensor between stages that each of them has whole.
+  [[nodiscard]] std::int64_t sent_parts() const { return sequence ? 1 : tensor; }
   friend bool operator==(const Degrees&, const Degrees&) = default;
 };
+
+/// Whether members exchange with others than those before and after them.
+[[nodiscard]] inline bool crosses_ring(const Degrees& degrees) { return degrees.tensor < degrees.devices(); }
 
 /// How many devices of a group hold the same parameters.
 struct Copies {

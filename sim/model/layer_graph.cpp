@@ -93,6 +93,11 @@ LayerGraph with_stash(LayerGraph graph, StashConvention convention) {
   return graph;
 }
 
+Copies held_copies(const LayerGraph& graph) {
+  const bool has_experts = std::ranges::any_of(graph.layers, [](const Layer& each) { return each.experts > Bytes(0); });
+  return {graph.copies.plain, has_experts ? graph.copies.experts : 1};
+}
+
 std::optional<std::int64_t> known_parameter_bytes(const LayerGraph& graph) {
   if (graph.parameter_bytes || graph.origin != Origin::Computed) return graph.parameter_bytes;
   return kPlainParameterBytes;

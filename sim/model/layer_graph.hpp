@@ -135,6 +135,9 @@ void apply_memory_defaults(LayerGraph& graph);
 /// **Requires** the graph of a model file.
 [[nodiscard]] LayerGraph with_stash(LayerGraph graph, StashConvention convention);
 
+/// How many devices of a replica hold the same parameters, among those that the graph has.
+[[nodiscard]] Copies held_copies(const LayerGraph& graph);
+
 /// The bytes of one parameter. A computed graph that does not state them has `kPlainParameterBytes`; of other graphs
 /// they are then unknown.
 [[nodiscard]] std::optional<std::int64_t> known_parameter_bytes(const LayerGraph& graph);

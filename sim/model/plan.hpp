@@ -115,10 +115,10 @@ struct Plan {
   std::string platform;
   std::string model_hash;  ///< SHA-256 of the inputs' content; empty when not known
   std::string platform_hash;
-  ComputedChoice computed = {};  ///< how the model's figures are computed, where its file does not say
-  std::int64_t microbatch_size = 1;
-  std::int64_t microbatches = 1;  ///< over all replicas; per iteration, or the least length of an asynchronous run
-  Degrees degrees = {};           ///< into how many devices each replica is divided
+  ComputedChoice computed = {};      ///< how the model's figures are computed, where its file does not say
+  std::int64_t microbatch_size = 1;  ///< samples of a microbatch, of each device with samples of its own
+  std::int64_t microbatches = 1;     ///< over all replicas; per iteration, or the least length of an asynchronous run
+  Degrees degrees = {};              ///< into how many devices each replica is divided
   /// Asynchronous: the rounds of a stage's turns after which it reduces its gradients and updates its weights.
   std::int64_t rounds_per_update = 1;
   ScheduleChoice schedule;
@@ -130,6 +130,11 @@ struct Plan {
   Figures predicted;
   friend bool operator==(const Plan&, const Plan&) = default;
 };
+
+/// The samples of a microbatch of the plan: `Plan::microbatch_size` for each device of a replica that has its own.
+[[nodiscard]] inline std::int64_t samples_of_microbatch(const Plan& plan) {
+  return plan.microbatch_size * plan.degrees.samples();
+}
 
 /// Whether every memory action of the stage covers all microbatches.
 [[nodiscard]] bool covers_all(const Stage& stage);

@@ -49,22 +49,24 @@ Groups groups_of(const Platform& whole, std::size_t size) {
                    {}, hint);
 }
 
-/// Refuses a group whose members cannot run the same layers at the same time.
-void check_group(const Platform& whole, const Group& group) {
-  Route route;
-  for (std::size_t i = 0; i < group.devices.size(); ++i) {
-    const DeviceId member = group.devices[i];
-    const DeviceId next = group.devices[(i + 1) % group.devices.size()];
+/// Refuses a group whose members cannot run the same layers at the same time. Each talks to that many after it.
+void check_group(const Platform& whole, const Group& group, std::size_t farthest) {
+  for (const DeviceId member : group.devices) {
     if (whole.devices[member].kind != whole.devices[group.lead()].kind) {
       refuse_group(whole, group,
                    whole.devices[member].name + " is of the kind " + quote(whole.kind(member).name) + " and " +
                        whole.devices[group.lead()].name + " of the kind " + quote(whole.kind(group.lead()).name),
                    "a group has devices of one kind, which follow each other in the platform");
     }
-    if (!find_route(whole, whole.place(member), whole.place(next), route)) {
-      refuse_group(whole, group, whole.devices[member].name + " and " + whole.devices[next].name + " are not connected",
-                   "add links, routes, a default_link, an interconnect or a nic");
-    }
+  }
+  Route route;
+  const std::size_t size = group.devices.size();
+  for (std::size_t i = 0; i < size * farthest; ++i) {
+    const DeviceId member = group.devices[i % size];
+    const DeviceId next = group.devices[(i + 1 + i / size) % size];
+    if (find_route(whole, whole.place(member), whole.place(next), route)) continue;
+    refuse_group(whole, group, whole.devices[member].name + " and " + whole.devices[next].name + " are not connected",
+                 "add links, routes, a default_link, an interconnect or a nic");
   }
 }
 
@@ -128,14 +130,14 @@ void observe_members(const Platform& whole, const Group& group, Device& device) 
 
 }  // namespace
 
-PlatformGroups platform_of_groups(const Platform& whole, std::int64_t size) {
+PlatformGroups platform_of_groups(const Platform& whole, std::int64_t size, bool crosses) {
   STAGECRAFT_CHECK(size > 0, "groups of at least one device");
   PlatformGroups result{{}, groups_of(whole, static_cast<std::size_t>(size))};
   if (size == 1) {
     result.platform = whole;
     return result;
   }
-  for (const Group& group : result.groups) check_group(whole, group);
+  for (const Group& group : result.groups) check_group(whole, group, crosses ? group.devices.size() - 1 : 1);
   PlatformSpec spec = whole.spec;
   const auto* nodes = std::get_if<NodeForm>(&whole.spec.form);
   std::optional<NodeForm> form;

@@ -20,14 +20,16 @@ struct PlatformGroups {
   IndexVector<DeviceId, Group> groups;  ///< by device of `platform`: devices of the whole
 };
 
-/// Groups of `size` devices that follow each other. It is the whole platform itself for groups of one; a platform of
-/// nodes where `form_of_groups` knows one; else of the explicit form, where each pair of groups has a link of its own
-/// (`joint_link`), and each group a host of its own with a part of the memory.
+/// Groups of `size` devices that follow each other; `crosses`: each exchanges with others than its neighbours, too. It
+/// is the whole platform itself for groups of one; a platform of nodes where `form_of_groups` knows one; else of the
+/// explicit form, where each pair of groups has a link of its own (`joint_link`), and each group a host of its own with
+/// a part of the memory.
 /// **Requires** size > 0, and links as `build_platform` made them where it is a platform of nodes.
-/// **Throws** InputError if the size does not divide the devices, if the devices of a group differ in kind or are not
-/// connected around, and if more than 1024 groups would need links by pair.
-/// **Cost** as `build_platform`, and O(devices); by pair O(groups · devices · links on a way).
-[[nodiscard]] PlatformGroups platform_of_groups(const Platform& whole, std::int64_t size);
+/// **Throws** InputError if the size does not divide the devices, if devices of a group differ in kind or do not reach
+/// each other, and if more than 1024 groups would need links by pair.
+/// **Cost** as `build_platform`, and O(devices), with `crosses` times those of a group; by pair O(groups · devices ·
+/// links on a way).
+[[nodiscard]] PlatformGroups platform_of_groups(const Platform& whole, std::int64_t size, bool crosses = false);
 
 /// A plan for groups as one for their members, each of which is predicted to take the memory of its group.
 [[nodiscard]] Plan plan_on_whole(const PlatformGroups& groups, Plan plan);

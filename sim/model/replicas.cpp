@@ -104,7 +104,7 @@ bool has_unequal_shares(const Plan& plan) {
   return differ(plan.pipeline_shares) || std::ranges::any_of(plan.stages, differ, &Stage::shares);
 }
 
-Replicas::Replicas(const Plan& plan) : pipelines_(pipelines_of(plan)) {
+Replicas::Replicas(const Plan& plan) : degrees_(plan.degrees), pipelines_(pipelines_of(plan)) {
   std::size_t count = 0;
   std::uint32_t last = 0;
   for (const Stage& stage : plan.stages) {

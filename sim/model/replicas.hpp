@@ -2,6 +2,7 @@
 
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/model/degrees.hpp"
 #include "sim/model/rotation.hpp"
 
 #include <cstdint>
@@ -100,6 +101,8 @@ class Replicas {
   }
   /// How many these are; of all replicas as many.
   [[nodiscard]] std::size_t group_size() const { return group_size_; }
+  /// Into how many they are divided, and how.
+  [[nodiscard]] const Degrees& degrees() const { return degrees_; }
   /// Those that the device runs, alone or in a group, in the order of the plan's stages.
   [[nodiscard]] std::span<const ReplicaId> on(DeviceId device) const;
   /// The devices that lead the plan's replicas, increasing. Two replicas have the same devices, or none in common.
@@ -115,8 +118,6 @@ class Replicas {
     const Rotation& lanes = lanes_[stage.value()];
     return lanes.round() == 1 ? replicas : replicas.subspan(lanes.owner(pipelines_.count(pipeline, microbatch)), 1);
   }
-  /// How many replicas run each microbatch that the stage runs.
-  [[nodiscard]] std::size_t runners_of_each(StageId stage) const { return alternate(stage) ? 1 : of(stage).size(); }
   /// How many replicas of all stages run the microbatch.
   [[nodiscard]] std::size_t all_runners(std::uint32_t microbatch) const {
     return all_runners_[pipelines_.owner(microbatch)];
@@ -152,6 +153,7 @@ class Replicas {
   IndexVector<ReplicaId, Replica> replicas_;
   std::vector<DeviceId> members_;  ///< of all replicas, one after the other
   std::size_t group_size_ = 1;
+  Degrees degrees_;
   std::vector<std::pair<DeviceId, DeviceId>> leads_;  ///< by device of a group, increasing; none for devices alone
   std::vector<ReplicaId> ids_;                        ///< of all replicas, so that spans of them can be given out
   std::vector<std::size_t> first_;                    ///< by stage, and the end
@@ -168,6 +170,14 @@ class Replicas {
 /// How many devices the plan uses.
 [[nodiscard]] inline std::size_t used_devices(const Replicas& replicas) {
   return replicas.devices().size() * replicas.group_size();
+}
+/// How many replicas run each microbatch that the stage runs.
+[[nodiscard]] inline std::size_t runners_of_each(const Replicas& replicas, StageId stage) {
+  return replicas.alternate(stage) ? 1 : replicas.of(stage).size();
+}
+/// How many devices sum up the gradients of the same weights, where so many replicas do.
+[[nodiscard]] inline std::int64_t in_ring(const Replicas& replicas, std::size_t members) {
+  return static_cast<std::int64_t>(members) * copies_in(replicas.degrees()).plain;
 }
 /// Whether some device has several replicas.
 [[nodiscard]] inline bool share_devices(const Replicas& replicas) {

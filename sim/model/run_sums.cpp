@@ -88,6 +88,12 @@ Bytes stash_of(const LayerGraph& graph, const std::vector<LayerId>& layers) {
   return sum;
 }
 
+RunSums expert_sums(const LayerGraph& graph, const std::vector<LayerId>& order) {
+  std::vector<Bytes> before(1);
+  for (const LayerId id : order) before.push_back(before.back() + graph.layers[id].experts);
+  return before;
+}
+
 Bytes parameters_of(const LayerGraph& graph, const std::vector<LayerId>& layers) {
   Bytes sum;
   for (const LayerId id : layers) sum += graph.layers[id].parameters;

@@ -57,6 +57,9 @@ class RunSums {
 /// The parameters of a run's layers: tied ones count once. **Requires** an order of all layers of the graph.
 [[nodiscard]] RunSums parameter_sums(const LayerGraph& graph, const std::vector<LayerId>& order);
 
+/// The part of these that an expert group divides.
+[[nodiscard]] RunSums expert_sums(const LayerGraph& graph, const std::vector<LayerId>& order);
+
 /// The stash of `layers` on one stage. **Requires** different layers.
 /// **Cost** O(k log k) for the k tensors that they keep.
 [[nodiscard]] Bytes stash_of(const LayerGraph& graph, const std::vector<LayerId>& layers);

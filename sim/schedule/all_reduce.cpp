@@ -235,11 +235,11 @@ AllReduce all_reduce(const Platform& platform, const Members& members, Bytes byt
   return time(*other) < time(ring) ? *std::move(other) : ring;
 }
 
-MemberRings member_rings(const Replicas& replicas, const std::vector<ReplicaId>& of) {
-  MemberRings rings(replicas.group_size());
+MemberRings member_rings(const Replicas& replicas, const std::vector<ReplicaId>& of, std::int64_t parts) {
+  MemberRings rings(static_cast<std::size_t>(parts));
   for (ReplicaId replica : of) {
     const std::span<const DeviceId> members = replicas.members(replica);
-    for (std::size_t i = 0; i < members.size(); ++i) rings[i].push_back(members[i]);
+    for (std::size_t i = 0; i < members.size(); ++i) rings[i % rings.size()].push_back(members[i]);
   }
   return rings;
 }

@@ -49,11 +49,15 @@ struct AllReduce {
 /// **Requires** at least two members whose neighbours are connected.
 [[nodiscard]] AllReduce all_reduce(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes);
 
-/// The members of rings that run at the same time, each with as many bytes: of groups one ring for each member.
+/// The members of rings that run at the same time, each with as many bytes.
 using MemberRings = std::vector<std::vector<DeviceId>>;
 
-/// The rings of replicas, in their order.
-[[nodiscard]] MemberRings member_rings(const Replicas& replicas, const std::vector<ReplicaId>& of);
+/// The rings of replicas, in their order: one for each of so many parts of parameters, of all devices that hold it.
+[[nodiscard]] MemberRings member_rings(const Replicas& replicas, const std::vector<ReplicaId>& of, std::int64_t parts);
+/// Those of what a tensor group divides.
+[[nodiscard]] inline MemberRings member_rings(const Replicas& replicas, const std::vector<ReplicaId>& of) {
+  return member_rings(replicas, of, replicas.degrees().tensor);
+}
 
 /// The all-reduces of `bytes` in each of the rings, phase by phase at the same time.
 /// **Requires** at least one ring, and as `all_reduce` of each.

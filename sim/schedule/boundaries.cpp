@@ -10,9 +10,7 @@ namespace stagecraft {
 namespace {
 
 /// A tensor that every member has whole is sent in parts, one by each.
-Bytes of_member(const LayerGraph& graph, Bytes bytes) {
-  return graph.degrees.sequence ? bytes : share_up(bytes, 1, graph.degrees.devices());
-}
+Bytes of_member(const LayerGraph& graph, Bytes bytes) { return share_up(bytes, 1, graph.degrees.sent_parts()); }
 
 }  // namespace
 

@@ -23,7 +23,7 @@ Seconds load_of(const ScheduleProgram& program, ReplicaId id, const TurnPrograms
 IndexVector<ReplicaId, Bytes> mean_left_alone(const KeptPlan& kept) {
   IndexVector<ReplicaId, Bytes> left_alone(kept.replicas.size());
   for (const TiedRing& ring : kept.work->tied()) {
-    if (ring.members.size() == 1) continue;
+    if (in_ring(kept.replicas, ring.members.size()) == 1) continue;
     for (const ReplicaId id : ring.members) {
       const std::int64_t updates = ring.apart / (kept.replicas[id].turns * kept.plan.rounds_per_update);
       left_alone[id] += ring.bytes - Bytes(ring.bytes.value() / updates);
@@ -46,8 +46,7 @@ std::vector<std::pair<DeviceId, Seconds>> device_loads(const LayerGraph& graph, 
     const TurnPrograms& work = (*kept.work)[id].programs;
     const Bytes updated = work.parameters() - left_alone[id] -
                           held_elsewhere(graph, kept.plan, kept.replicas, program.weight_versions, id);
-    const std::int64_t dividing = dividing_replicas(kept, kept.replicas[id].stage);
-    const Seconds update = update_time(platform.kind(device), kept.plan.training, updated, dividing);
+    const Seconds update = update_time(platform.kind(device), kept.plan.training, held_parameters(kept, id, updated));
     sums[device] += load_of(program, id, work, update);
   }
   std::vector<std::pair<DeviceId, Seconds>> loads;

@@ -1,6 +1,7 @@
 #include "sim/schedule/exchange_time.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/schedule/exchange_phases.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -28,17 +29,14 @@ std::optional<std::pair<NodeKindId, std::uint32_t>> place_in_node(const Platform
 
 }  // namespace
 
-AllReduce exchange_phases(const Platform& platform, const Group& group, Exchange::Kind kind, Bytes bytes) {
-  return part_of(all_reduce(platform, group.devices, bytes), kind);
-}
-
 Seconds ExchangeClock::time(const Exchange& exchange) {
-  if (exchange.hidden || group_.devices.size() < 2) return Seconds();
-  const auto [known, is_new] = known_.try_emplace({exchange.kind, exchange.bytes});
+  if (exchange.hidden) return Seconds();
+  const auto [known, is_new] = known_.try_emplace({exchange.kind, exchange.among, exchange.bytes});
   if (is_new) {
-    known->second = lowered_time(*platform_, MemberRings{group_.devices}, exchange.kind, Bytes(0), exchange.bytes);
+    const MemberRings sets = exchanging(group_, degrees_, exchange.among);
+    if (sets.front().size() > 1) known->second = exchange_time(*platform_, sets, exchange.kind, exchange.bytes);
   }
-  return known->second * static_cast<double>(exchange.count);
+  return std::max(known->second - exchange.beside, Seconds()) * static_cast<double>(exchange.count);
 }
 
 Seconds ExchangeClock::time(const std::vector<Exchange>& exchanges) {
@@ -47,8 +45,9 @@ Seconds ExchangeClock::time(const std::vector<Exchange>& exchanges) {
   return sum;
 }
 
-Seconds exchange_time(const Platform& platform, const Group& group, const Exchange& exchange) {
-  return ExchangeClock(platform, group).time(exchange);
+Seconds all_reduce_in(const Platform& platform, const Group& group, Bytes bytes) {
+  if (group.is_alone()) return Seconds();
+  return exchange_time(platform, MemberRings{group.devices}, Exchange::Kind::AllReduce, bytes);
 }
 
 Group slowest_group(const PlatformGroups& groups, const Platform& whole) {
@@ -58,7 +57,7 @@ Group slowest_group(const PlatformGroups& groups, const Platform& whole) {
   for (const Group& group : groups.groups) {
     const auto place = place_in_node(whole, group);
     if (place && !seen.insert(*place).second) continue;
-    const Seconds time = exchange_time(whole, group, {.kind = Exchange::Kind::AllReduce, .bytes = kCompared});
+    const Seconds time = all_reduce_in(whole, group, kCompared);
     if (slowest != nullptr && time <= longest) continue;
     slowest = &group;
     longest = time;

@@ -7,7 +7,7 @@
 namespace stagecraft {
 
 std::vector<GradientBucket> gradient_buckets(const std::vector<Bytes>& exchanged, const std::vector<LayerId>& layers,
-                                             Bytes size) {
+                                             Bytes size, const std::vector<Bytes>& experts) {
   std::vector<GradientBucket> buckets;
   for (std::size_t i = layers.size(); i-- > 0;) {
     const Bytes bytes = exchanged[i];
@@ -16,6 +16,7 @@ std::vector<GradientBucket> gradient_buckets(const std::vector<Bytes>& exchanged
     if (!fits) buckets.emplace_back();
     buckets.back().bytes += bytes;
     buckets.back().completed_by = layers[i];
+    if (!experts.empty()) buckets.back().experts += experts[i];
   }
   if (size == Bytes(0) && !buckets.empty()) buckets.back().completed_by = layers.front();
   return buckets;

@@ -13,13 +13,15 @@ struct BackwardStep;
 struct GradientBucket {
   Bytes bytes;
   LayerId completed_by;  ///< the last of the layers to run its backward
+  Bytes experts = {};    ///< the part of `bytes` that a ring of their own exchanges
   friend bool operator==(const GradientBucket&, const GradientBucket&) = default;
 };
 
 /// Weights of consecutive layers that replicas gather together.
 struct WeightBucket {
   Bytes bytes;
-  LayerId needed_by;  ///< the first of the layers to run its forward
+  LayerId needed_by;   ///< the first of the layers to run its forward
+  Bytes experts = {};  ///< likewise
   friend bool operator==(const WeightBucket&, const WeightBucket&) = default;
 };
 
@@ -32,9 +34,10 @@ struct StageBuckets {
 /// Fills buckets from the last layer to the first. A bucket is closed before the layer that would make it larger than
 /// `size`; so a layer that is larger is a bucket of its own, which is not divided. With size 0 there is one bucket,
 /// which the whole backward completes. None if nothing is exchanged.
-/// **Shape** `exchanged`: the bytes of each layer.
+/// **Shape** `exchanged` and `experts`: the bytes of each layer, and their part in rings of experts; empty: none.
 [[nodiscard]] std::vector<GradientBucket> gradient_buckets(const std::vector<Bytes>& exchanged,
-                                                           const std::vector<LayerId>& layers, Bytes size);
+                                                           const std::vector<LayerId>& layers, Bytes size,
+                                                           const std::vector<Bytes>& experts = {});
 
 /// The bytes that a ring all-reduce of `replicas` sends between each pair of neighbours.
 [[nodiscard]] inline Bytes ring_bytes(Bytes parameters, std::int64_t replicas) {

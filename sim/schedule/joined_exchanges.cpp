@@ -1,24 +1,27 @@
 #include "sim/schedule/joined_exchanges.hpp"
 
 #include "sim/base/error.hpp"
-#include "sim/schedule/exchange_time.hpp"
+#include "sim/schedule/exchange_phases.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace stagecraft {
 namespace {
 
-/// Inside nodes, across them or in one ring, and inside nodes again.
-constexpr std::size_t kPhases = 3;
+/// Which phases of exchanges are summed up as one: among the same members, of all-reduces and halves of them those
+/// inside nodes, then those across nodes or in one ring, then those inside nodes again; of others the same step.
+using Slot = std::tuple<Exchange::Among, Exchange::Kind, std::size_t>;
 
-/// The phase of an exchange with `count` of them that its `i`-th one is.
-std::size_t phase_of(Exchange::Kind kind, std::size_t count, std::size_t i) {
-  if (count == 1) return 1;
-  return kind == Exchange::Kind::AllGather ? i + 1 : i;
+/// The slot of the `i`-th of `count` phases.
+Slot slot_of(const Exchange& exchange, std::size_t count, std::size_t i) {
+  const Exchange::Kind kind = exchange.kind;
+  if (kind == Exchange::Kind::AllToAll || kind == Exchange::Kind::Shift) return {exchange.among, kind, i};
+  const std::size_t gathers = kind == Exchange::Kind::AllGather ? 1 : 0;
+  return {exchange.among, Exchange::Kind::AllReduce, count == 1 ? 1 : i + gathers};
 }
 
 /// What is summed up of a phase.
@@ -27,13 +30,21 @@ struct PhaseSum {
   std::map<std::pair<DeviceId, DeviceId>, Bytes> bytes;  ///< by the ends of a flow
 };
 
-void add_phase(const Platform& platform, const AllReducePhase& phase, const Exchange& exchange, PhaseSum& sum) {
-  const Seconds once =
-      latency_before(platform, phase) + std::ranges::max(flow_times(platform, phase, Bytes(0), exchange.bytes));
-  sum.time += once * static_cast<double>(exchange.count);
+/// `count`: how many times the phase is run, a part of it where the rest is hidden.
+void add_phase(const Platform& platform, const AllReducePhase& phase, Bytes bytes, double count, PhaseSum& sum) {
+  const Seconds once = latency_before(platform, phase) + std::ranges::max(flow_times(platform, phase, Bytes(0), bytes));
+  sum.time += once * count;
   for (const AllReduceFlow& flow : phase.flows) {
-    sum.bytes[{flow.from, flow.to}] += share_up(exchange.bytes, flow.part, flow.of) * exchange.count;
+    sum.bytes[{flow.from, flow.to}] += scale_up(share_up(bytes, flow.part, flow.of), count);
   }
+}
+
+/// How many of the exchanges are left, of all of which a part is hidden.
+double exposed_count(const Platform& platform, const AllReduce& whole, const Exchange& exchange) {
+  const auto count = static_cast<double>(exchange.count);
+  if (exchange.beside == Seconds()) return count;
+  const Seconds time = lowered_time(platform, whole, Bytes(0), exchange.bytes);
+  return std::max(time - exchange.beside, Seconds()) / time * count;
 }
 
 ExchangedPhase joined_phase(const Platform& platform, const PhaseSum& sum) {
@@ -52,21 +63,23 @@ ExchangedPhase joined_phase(const Platform& platform, const PhaseSum& sum) {
 
 }  // namespace
 
-std::vector<ExchangedPhase> joined_exchanges(const Platform& platform, const Group& group,
+std::vector<ExchangedPhase> joined_exchanges(const Platform& platform, const Group& group, const Degrees& degrees,
                                              const std::vector<Exchange>& exchanges) {
   STAGECRAFT_CHECK(platform.spec.collectives.table.empty(), "a table tells nothing of links");
-  std::array<PhaseSum, kPhases> sums;
+  std::map<Slot, PhaseSum> sums;
   for (const Exchange& exchange : exchanges) {
     if (exchange.hidden) continue;
-    const AllReduce whole = exchange_phases(platform, group, exchange.kind, exchange.bytes);
+    const MemberRings sets = exchanging(group, degrees, exchange.among);
+    if (sets.front().size() < 2) continue;
+    const AllReduce whole = exchange_phases(platform, sets, exchange.kind, exchange.bytes);
+    const double count = exposed_count(platform, whole, exchange);
+    if (count == 0.0) continue;
     for (std::size_t i = 0; i < whole.phases.size(); ++i) {
-      add_phase(platform, whole.phases[i], exchange, sums[phase_of(exchange.kind, whole.phases.size(), i)]);
+      add_phase(platform, whole.phases[i], exchange.bytes, count, sums[slot_of(exchange, whole.phases.size(), i)]);
     }
   }
   std::vector<ExchangedPhase> phases;
-  for (const PhaseSum& sum : sums) {
-    if (!sum.bytes.empty()) phases.push_back(joined_phase(platform, sum));
-  }
+  for (const auto& [slot, sum] : sums) phases.push_back(joined_phase(platform, sum));
   return phases;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/base/quantity.hpp"
+#include "sim/model/degrees.hpp"
 #include "sim/model/exchange.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
@@ -24,9 +25,11 @@ struct ExchangedPhase {
 };
 
 /// The exchanges of a group that follow one another as one collective: phase by phase the bytes of all of them. With
-/// the latencies it takes as long as they do, if nothing else uses the links. Hidden exchanges are left out.
-/// **Requires** as `exchange_phases`, and a platform without a table of bandwidths.
+/// the latencies it takes as long as they do, if nothing else uses the links. What is hidden beside computations is
+/// left out: whole exchanges, or of each flow the part that ends before the computation does.
+/// **Requires** as `ExchangeClock`, and a platform without a table of bandwidths.
 [[nodiscard]] std::vector<ExchangedPhase> joined_exchanges(const Platform& platform, const Group& group,
+                                                           const Degrees& degrees,
                                                            const std::vector<Exchange>& exchanges);
 
 }  // namespace stagecraft

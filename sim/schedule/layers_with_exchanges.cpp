@@ -15,7 +15,7 @@ namespace {
 /// Turns the graph of a group's member into that of a device alone, which sends what the member does: its part of each
 /// tensor.
 void add_exchange_times(LayerGraph& graph, ExchangeClock& clock) {
-  const std::int64_t parts = graph.degrees.sequence ? 1 : graph.degrees.devices();
+  const std::int64_t parts = graph.degrees.sent_parts();
   graph.degrees = {};
   for (LayerEdge& edge : graph.edges) edge.bytes = share_up(edge.bytes, 1, parts);
   for (Layer& layer : graph.layers) {
@@ -30,8 +30,9 @@ void add_exchange_times(LayerGraph& graph, ExchangeClock& clock) {
 /// Profiles whose layers take the time of their exchanges.
 class ExchangingProfiles final : public ProfileSource {
  public:
-  ExchangingProfiles(std::shared_ptr<const ProfileSource> source, Platform platform, Group group)
-      : source_(std::move(source)), platform_(std::move(platform)), clock_(platform_, std::move(group)) {}
+  ExchangingProfiles(std::shared_ptr<const ProfileSource> source, Platform platform, Group group,
+                     const Degrees& degrees)
+      : source_(std::move(source)), platform_(std::move(platform)), clock_(platform_, std::move(group), degrees) {}
 
   [[nodiscard]] bool has(const std::string& kind) const override { return source_->has(kind); }
   [[nodiscard]] Origin origin(const std::string& kind, std::int64_t samples) const override {
@@ -53,10 +54,11 @@ class ExchangingProfiles final : public ProfileSource {
 }  // namespace
 
 LayerGraph with_exchange_times(LayerGraph graph, const Platform& whole, const Group& slowest) {
-  ExchangeClock clock(whole, slowest);
+  const Degrees degrees = graph.degrees;
+  ExchangeClock clock(whole, slowest, degrees);
   add_exchange_times(graph, clock);
   if (graph.own_times) {
-    graph.own_times = std::make_shared<ExchangingProfiles>(std::move(graph.own_times), whole, slowest);
+    graph.own_times = std::make_shared<ExchangingProfiles>(std::move(graph.own_times), whole, slowest, degrees);
   }
   return graph;
 }

@@ -11,20 +11,22 @@ bool moves_versions(const Stage& stage, std::int64_t versions) {
   return stage.swap_weight_versions && versions > kVersionsOnDevice;
 }
 
-Bytes divided(const Training& training, Bytes parameters, std::int64_t replicas) {
-  if (replicas == 1) return parameters;
-  const std::int64_t bytes = weight_bytes(training);
-  return share_up(parameters, 1, replicas * bytes) * bytes;
+Bytes divided(const Training& training, const HeldParameters& held) {
+  const std::int64_t size = weight_bytes(training);
+  const auto part = [&](Bytes bytes, std::int64_t of) {
+    return of == 1 ? bytes : share_up(bytes, 1, of * size) * size;
+  };
+  return part(held.bytes - held.experts, held.replicas) + part(held.experts, held.expert_replicas);
 }
 
-Seconds update_time(const DeviceKind& kind, const Training& training, Bytes parameters, std::int64_t replicas) {
+Seconds update_time(const DeviceKind& kind, const Training& training, const HeldParameters& held) {
   if (!kind.update_bandwidth) return Seconds(0);
-  const Bytes changed = training.zero > 0 ? divided(training, parameters, replicas) : parameters;
+  const Bytes changed = training.zero > 0 ? divided(training, held) : held.bytes;
   return changed * (1 + training.gradient_copies + training.optimizer_copies) / *kind.update_bandwidth;
 }
 
 StaticMemory kept_state(const Training& training, const HeldParameters& held) {
-  const Bytes part = divided(training, held.bytes, held.replicas);
+  const Bytes part = divided(training, held);
   const auto kept = [&](std::int64_t from) { return training.zero >= from ? part : held.bytes; };
   StaticMemory memory;
   memory.weights = kept(3) * held.versions;
@@ -47,10 +49,16 @@ StaticMemory static_memory(const Training& training, const HeldParameters& held,
   return memory;
 }
 
-std::int64_t dividing_replicas(const KeptPlan& kept, StageId stage) {
-  if (kept.plan.training.zero == 0) return 1;
+HeldParameters held_parameters(const KeptPlan& kept, ReplicaId id, Bytes bytes, std::int64_t versions) {
+  HeldParameters held{bytes, versions, 1, {}, 1};
+  if (kept.plan.training.zero == 0) return held;
   const RingBuckets& rings = kept.work->rings();
-  return std::ssize(rings.rings[rings.rings_of[stage.value()].front()].members);
+  const std::size_t ring = rings.rings_of[kept.replicas[id].stage.value()].front();
+  const std::int64_t members = std::ssize(rings.rings[ring].members);
+  held.replicas = members * kept.work->copies().plain;
+  held.experts = std::min((*kept.work)[id].programs.experts(), bytes);  // another pipeline may hold some here
+  held.expert_replicas = members * kept.work->copies().experts;
+  return held;
 }
 
 namespace {
@@ -90,9 +98,8 @@ Bytes exchange_buffers(const KeptPlan& kept, ReplicaId id) {
 
 }  // namespace
 
-StaticMemory static_memory(const KeptPlan& kept, ReplicaId id, Bytes parameters, std::int64_t weight_versions) {
+StaticMemory static_memory(const KeptPlan& kept, ReplicaId id, const HeldParameters& held) {
   const Replica& replica = kept.replicas[id];
-  const HeldParameters held{parameters, weight_versions, dividing_replicas(kept, replica.stage)};
   const Bytes crossing = boundary_bytes(kept.plan, kept.work->boundaries(), replica.stage, replica.device);
   StaticMemory memory = static_memory(kept.plan.training, held, crossing, replica.share);
   memory.buffers += exchange_buffers(kept, id);
@@ -103,7 +110,8 @@ StaticMemory static_memory(const LayerGraph& graph, const KeptPlan& kept,
                            const std::vector<std::int64_t>& weight_versions, ReplicaId id) {
   const Bytes parameters =
       (*kept.work)[id].programs.parameters() - held_elsewhere(graph, kept.plan, kept.replicas, weight_versions, id);
-  return static_memory(kept, id, parameters, weight_versions[kept.replicas[id].stage.value()]);
+  const std::int64_t versions = weight_versions[kept.replicas[id].stage.value()];
+  return static_memory(kept, id, held_parameters(kept, id, parameters, versions));
 }
 
 StaticMemory& StaticMemory::operator+=(const StaticMemory& other) {

@@ -37,16 +37,17 @@ struct StaticMemory {
 /// The parameters of a stage as one of its replicas keeps them.
 struct HeldParameters {
   Bytes bytes;
-  std::int64_t versions = 1;  ///< of the weights, on the device
-  std::int64_t replicas = 1;  ///< on different devices, which divide them as far as `Training::zero` says
+  std::int64_t versions = 1;         ///< of the weights, on the device
+  std::int64_t replicas = 1;         ///< devices with the same ones, which divide them as far as `Training::zero` says
+  Bytes experts = {};                ///< the part of the bytes that fewer devices have
+  std::int64_t expert_replicas = 1;  ///< these
 };
 
-/// One replica's part of parameters that `replicas` divide: rounded up to a whole number of them.
-[[nodiscard]] Bytes divided(const Training& training, Bytes parameters, std::int64_t replicas);
+/// One replica's part of what all divide: rounded up to a whole number of parameters.
+[[nodiscard]] Bytes divided(const Training& training, const HeldParameters& held);
 /// The time of the optimizer's step on a device: the bytes of weights, gradients and optimizer state divided by the
 /// kind's update bandwidth; 0 if the kind has none. The replicas that divide the optimizer's state each change a part.
-[[nodiscard]] Seconds update_time(const DeviceKind& kind, const Training& training, Bytes parameters,
-                                  std::int64_t replicas);
+[[nodiscard]] Seconds update_time(const DeviceKind& kind, const Training& training, const HeldParameters& held);
 
 /// Weights, gradients and optimizer.
 [[nodiscard]] StaticMemory kept_state(const Training& training, const HeldParameters& held);
@@ -56,17 +57,18 @@ struct HeldParameters {
 /// microbatch.
 [[nodiscard]] StaticMemory static_memory(const Training& training, const HeldParameters& held, Bytes boundary_bytes,
                                          const Share& share);
-/// The same of a replica of a plan that holds those parameters, with the buffers for what is divided.
-/// `weight_versions`: those on the device. **Cost** O(boundaries + buckets of the stage).
-[[nodiscard]] StaticMemory static_memory(const KeptPlan& kept, ReplicaId id, Bytes parameters,
-                                         std::int64_t weight_versions);
+/// The same of a replica of a plan, with the buffers for what is divided.
+/// **Cost** O(boundaries + buckets of the stage).
+[[nodiscard]] StaticMemory static_memory(const KeptPlan& kept, ReplicaId id, const HeldParameters& held);
 /// The same without the parameters that another replica on its device holds.
 /// `weight_versions`: by stage. **Cost** also that of `held_elsewhere`.
 [[nodiscard]] StaticMemory static_memory(const LayerGraph& graph, const KeptPlan& kept,
                                          const std::vector<std::int64_t>& weight_versions, ReplicaId id);
 
-/// How many replicas divide what `Training::zero` says of the stage's parameters: those of its ring, or 1.
-[[nodiscard]] std::int64_t dividing_replicas(const KeptPlan& kept, StageId stage);
+/// So many bytes of a stage's parameters, with those of its experts among them, and the devices that divide what
+/// `Training::zero` says of them: those of its ring, or 1.
+[[nodiscard]] HeldParameters held_parameters(const KeptPlan& kept, ReplicaId id, Bytes bytes,
+                                             std::int64_t versions = 1);
 
 /// The bytes of those boundaries of a stage whose other side is on another device than the replica.
 [[nodiscard]] Bytes boundary_bytes(const Plan& plan, const std::vector<Boundary>& boundaries, StageId stage,

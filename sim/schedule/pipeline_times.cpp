@@ -113,10 +113,9 @@ Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, cons
     exposed = std::max(exposed, exposed_all_reduce(completing(slowest, buckets, at), summed));
   }
   Seconds update;
-  const Bytes parameters = parameters_of(graph, stage.layers);
-  const std::int64_t replicas = dividing_replicas(kept, id);
+  const HeldParameters held = held_parameters(kept, kept.replicas.of(id).front(), parameters_of(graph, stage.layers));
   for (DeviceId device : devices_of(stage)) {
-    update = std::max(update, update_time(platform.kind(device), kept.plan.training, parameters, replicas));
+    update = std::max(update, update_time(platform.kind(device), kept.plan.training, held));
   }
   return exposed + update + gathered;
 }

@@ -15,7 +15,10 @@ namespace stagecraft {
 class PlanWork::Maker {
  public:
   Maker(const LayerGraph& graph, const Platform& platform, const Plan& plan, StageId stage, PlanWork& work)
-      : platform_(platform), work_(work), programs_(graph, platform, plan.stages[stage.value()]) {
+      : platform_(platform),
+        degrees_(graph.degrees),
+        work_(work),
+        programs_(graph, platform, plan.stages[stage.value()]) {
     const StageBuckets buckets = work.rings_.of(stage);
     const bool has_buckets = !buckets.gradients.empty() || !buckets.weights.empty();
     if (plan.training.bucket() == Bytes(0) || !has_buckets) return;
@@ -46,14 +49,12 @@ class PlanWork::Maker {
     if (group.is_alone()) return {};
     constexpr Bytes kSmall{1 << 10};
     constexpr Bytes kLarge{1 << 30};
-    const auto time = [&](Bytes bytes) {
-      return exchange_time(platform_, group, {.kind = Exchange::Kind::AllReduce, .bytes = bytes});
-    };
+    const auto time = [&](Bytes bytes) { return all_reduce_in(platform_, group, bytes); };
     return {time(kSmall), time(kLarge)};
   }
 
   [[nodiscard]] ReplicaWork make(DeviceId device, const Group& group, const Share& share) {
-    ExchangeClock clock(platform_, group);
+    ExchangeClock clock(platform_, group, degrees_);
     const auto time_of = [&](const std::vector<Exchange>& exchanges) { return clock.time(exchanges); };
     ReplicaWork work{with_exchanges(programs_of(programs_, device, share), time_of), {}};
     if (!in_buckets_) return work;
@@ -76,6 +77,7 @@ class PlanWork::Maker {
   }
 
   const Platform& platform_;
+  Degrees degrees_;
   PlanWork& work_;
   ReplicaTurns programs_;
   std::optional<ReplicaTurns> in_buckets_;
@@ -83,7 +85,8 @@ class PlanWork::Maker {
 };
 
 PlanWork::PlanWork(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Replicas& replicas)
-    : boundaries_(stagecraft::boundaries(graph, plan)),
+    : copies_(held_copies(graph)),
+      boundaries_(stagecraft::boundaries(graph, plan)),
       tied_(tied_rings(graph, plan, replicas)),
       rings_(ring_buckets(graph, plan, replicas, tied_)) {
   for (const StageId id : indices<StageId>(plan.stages.size())) {

@@ -48,6 +48,9 @@ class PlanWork {
   [[nodiscard]] const std::vector<TiedRing>& tied() const { return tied_; }
   /// The rings that exchange gradients.
   [[nodiscard]] const RingBuckets& rings() const { return rings_; }
+  /// How many devices of a replica hold the same parameters, of a group that is planned for as one device, too; of a
+  /// model without experts, none of these.
+  [[nodiscard]] const Copies& copies() const { return copies_; }
   /// **Throws** InputError if the speed of a device is not known. Bytes are right even then, but times are those of
   /// some other device.
   void require_times() const {
@@ -57,6 +60,7 @@ class PlanWork {
  private:
   class Maker;
 
+  Copies copies_;
   std::vector<Boundary> boundaries_;
   std::vector<TiedRing> tied_;
   RingBuckets rings_;

@@ -20,8 +20,7 @@ LayerId completion(const LayerGraph& graph, const Plan& plan, const Stage& stage
   return *std::ranges::find_if(stage.layers, has_a_part);
 }
 
-void add_tied(const LayerGraph& graph, const Plan& plan, const TiedRing& ring, RingBuckets& buckets) {
-  const bool is_alone = ring.members.size() == 1;
+void add_tied(const LayerGraph& graph, const Plan& plan, const TiedRing& ring, bool is_alone, RingBuckets& buckets) {
   for (const StageId stage : ring.stages) {
     buckets.rings_of[stage.value()].push_back(buckets.rings.size());
     const LayerId completed_by = completion(graph, plan, plan.stages[stage.value()], ring);
@@ -31,15 +30,43 @@ void add_tied(const LayerGraph& graph, const Plan& plan, const TiedRing& ring, R
   if (!is_alone) added.buckets.push_back({reduced_gradients(plan.training, ring.bytes), LayerId::none()});
 }
 
+/// What a ring exchanges of each layer.
+struct Exchanged {
+  std::vector<Bytes> all;
+  std::vector<Bytes> experts;  ///< the part of it that is in rings of experts; empty: these are no rings of their own
+};
+
+/// Nothing of what one device alone has.
+Exchanged without_single(std::vector<Bytes> parameters, const LayerGraph& graph, const GradientRing& ring,
+                         const Replicas& replicas) {
+  const Degrees& degrees = replicas.degrees();
+  const std::size_t members = one_on_each_device(replicas, ring.members).size();
+  const bool has_plain = in_ring(replicas, members) > 1;
+  const bool has_experts = static_cast<std::int64_t>(members) * copies_in(degrees).experts > 1;
+  Exchanged exchanged{std::move(parameters), {}};
+  if (degrees.expert == degrees.tensor) {
+    if (!has_plain) std::ranges::fill(exchanged.all, Bytes(0));
+    return exchanged;
+  }
+  for (std::size_t i = 0; i < ring.layers.size(); ++i) {
+    const Bytes experts = graph.layers[ring.layers[i]].experts;
+    const Bytes plain = exchanged.all[i] - experts;
+    exchanged.experts.push_back(has_experts ? experts : Bytes(0));
+    exchanged.all[i] = exchanged.experts.back() + (has_plain ? plain : Bytes(0));
+  }
+  return exchanged;
+}
+
 /// As many layers to a bucket as the gradients have.
-std::vector<WeightBucket> weight_buckets(const LayerGraph& graph, const Training& training, const GradientRing& ring) {
+std::vector<WeightBucket> weight_buckets(const LayerGraph& graph, const Training& training, const GradientRing& ring,
+                                         const Replicas& replicas) {
   const Bytes gradients = training.bucket();
   const std::int64_t size = std::max<std::int64_t>(1, gradients.value() / reduced_copies(training));
-  const std::vector<Bytes> weights = exchanged_parameters(graph, ring.layers);
+  const Exchanged weights = without_single(exchanged_parameters(graph, ring.layers), graph, ring, replicas);
   std::vector<WeightBucket> buckets;
-  for (const auto& [bytes, first] :
-       gradient_buckets(weights, ring.layers, gradients == Bytes(0) ? gradients : Bytes(size))) {
-    buckets.push_back({bytes, first});
+  for (const auto& [bytes, first, experts] :
+       gradient_buckets(weights.all, ring.layers, gradients == Bytes(0) ? gradients : Bytes(size), weights.experts)) {
+    buckets.push_back({bytes, first, experts});
   }
   std::ranges::reverse(buckets);
   return buckets;
@@ -69,11 +96,11 @@ RingBuckets ring_buckets(const LayerGraph& graph, const Plan& plan, const Replic
     const std::int64_t apart = replicas[ring.members.front()].turns * plan.rounds_per_update;
     RingBuckets::Ring& added =
         buckets.rings.emplace_back(RingBuckets::Ring{one_on_each_device(replicas, ring.members), {}, apart, {}});
-    if (added.members.size() == 1) continue;
-    const std::vector<Bytes> gradients =
-        reduced_gradients(plan.training, exchanged_parameters(graph, ring.layers, elsewhere));
-    added.buckets = gradient_buckets(gradients, ring.layers, plan.training.bucket());
-    if (plan.training.zero > 0) added.weights = weight_buckets(graph, plan.training, ring);
+    const Exchanged exchanged =
+        without_single(exchanged_parameters(graph, ring.layers, elsewhere), graph, ring, replicas);
+    added.buckets = gradient_buckets(reduced_gradients(plan.training, exchanged.all), ring.layers,
+                                     plan.training.bucket(), reduced_gradients(plan.training, exchanged.experts));
+    if (plan.training.zero > 0) added.weights = weight_buckets(graph, plan.training, ring, replicas);
   }
   buckets.untied = buckets.rings.size();
   for (StageId stage : indices<StageId>(plan.stages.size())) {
@@ -84,7 +111,9 @@ RingBuckets ring_buckets(const LayerGraph& graph, const Plan& plan, const Replic
       for (std::size_t k = 0; k < own.size(); ++k) completed.push_back({ring, k, own[k].completed_by});
     }
   }
-  for (const TiedRing& ring : tied) add_tied(graph, plan, ring, buckets);
+  for (const TiedRing& ring : tied) {
+    add_tied(graph, plan, ring, in_ring(replicas, ring.members.size()) == 1, buckets);
+  }
   for (StageId stage : indices<StageId>(plan.stages.size())) {
     if (buckets.rings_of[stage.value()].size() == 1) continue;
     sort_by_completion(plan.stages[stage.value()], buckets.by_stage[stage.value()]);

@@ -121,6 +121,13 @@ bool do_alike(const Plan& a, const Plan& b) {
          a.rounds_per_update == b.rounds_per_update;
 }
 
+/// Members of a group that hold the same parameters sum up their gradients at every update, as replicas do.
+ScheduleRefusals group_refusals(const ScheduleFamily& family, const ScheduleProgram& program, const KeptPlan& kept) {
+  if (program.synchronous || kept.work->copies() == Copies{}) return {};
+  return {{family.name + " does not flush, so its devices cannot divide tokens or experts",
+           "a schedule that flushes, such as 1f1b; or context and expert groups of one device"}};
+}
+
 /// What of `Training::zero` a compiled plan cannot have.
 ScheduleRefusals zero_refusals(const ScheduleFamily& family, const ScheduleProgram& program, const KeptPlan& kept) {
   if (kept.plan.training.zero == 0) return {};
@@ -153,6 +160,7 @@ Compilation compile_plan(const LayerGraph& graph, const Platform& platform, cons
           {family->name + " updates the weights once in an iteration, so it takes no rounds_per_update",
            "the number of microbatches gives the samples of an update"}};
     }
+    if (ScheduleRefusals refusals = group_refusals(*family, *program, *kept); !refusals.empty()) return refusals;
     if (ScheduleRefusals refusals = zero_refusals(*family, *program, *kept); !refusals.empty()) return refusals;
     kept->plan.pattern = program->pattern;
     program->kept = kept;

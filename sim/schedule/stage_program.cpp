@@ -263,11 +263,20 @@ class BackwardWalk {
   Bytes checkpoint_;                  ///< of the earliest layer of the open segment so far
 };
 
+template <class Change>
+void for_each_exchange(StageExchanges& exchanges, const Change& change) {
+  std::ranges::for_each(exchanges.forward, change);
+  for (StepExchanges& step : exchanges.steps) {
+    std::ranges::for_each(step.backward, change);
+    std::ranges::for_each(step.recompute, change);
+  }
+}
+
 /// Of a tensor that is not divided by tokens each member of a group sends its part to its counterpart in another one,
 /// whose members then gather the whole: for a forward what enters the stage, for a backward the gradients of what
 /// leaves it.
 void add_gathers(const LayerGraph& graph, const Stage& stage, StageProgram& program) {
-  if (graph.degrees.sequence) return;
+  if (graph.degrees.sent_parts() == 1) return;
   const std::set<LayerId> own(stage.layers.begin(), stage.layers.end());
   for (const LayerEdge& edge : graph.edges) {
     if (own.contains(edge.from) == own.contains(edge.to)) continue;
@@ -316,6 +325,7 @@ StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const St
   walk.end();
   program.forward_parts = forward_parts(graph, stage, buckets.weights);
   program.parameters = parameters_of(graph, stage.layers);
+  for (const LayerId id : stage.layers) program.experts += graph.layers[id].experts;
   if (program.exchanges) add_gathers(graph, stage, program);
   return program;
 }
@@ -327,6 +337,9 @@ StageProgram with_times(StageProgram program, double factor) {
     step.recompute = step.recompute * factor;
     step.backward = step.backward * factor;
     step.weight = step.weight * factor;
+  }
+  if (program.exchanges) {
+    for_each_exchange(*program.exchanges, [&](Exchange& exchange) { exchange.beside = exchange.beside * factor; });
   }
   return program;
 }
@@ -342,24 +355,8 @@ StageProgram with_bytes_of(StageProgram program, const StageProgram& other) {
   program.kept = other.kept;
   program.swapped = other.swapped;
   program.workspace = other.workspace;
-  program.exchanges = other.exchanges;
   return program;
 }
-
-namespace {
-
-void divide(StageExchanges& exchanges, const Share& share) {
-  const auto divide_all = [&](std::vector<Exchange>& all) {
-    for (Exchange& exchange : all) exchange.bytes = share * exchange.bytes;
-  };
-  divide_all(exchanges.forward);
-  for (StepExchanges& step : exchanges.steps) {
-    divide_all(step.backward);
-    divide_all(step.recompute);
-  }
-}
-
-}  // namespace
 
 StageProgram scaled(StageProgram program, double factor, const Share& share) {
   const double time = factor * static_cast<double>(share.end - share.begin) / static_cast<double>(share.of);
@@ -378,7 +375,9 @@ StageProgram scaled(StageProgram program, double factor, const Share& share) {
   }
   if (!program.backward.empty()) program.backward.back().freed += program.stash() - given;  // its parts are rounded up
   program.workspace = share * program.workspace;
-  if (program.exchanges) divide(*program.exchanges, share);
+  if (program.exchanges) {
+    for_each_exchange(*program.exchanges, [&](Exchange& exchange) { exchange.bytes = share * exchange.bytes; });
+  }
   return program;
 }
 

@@ -70,6 +70,7 @@ struct StageProgram {
   std::vector<SwappedStash> swapped;  ///< in the order of the backward
   Bytes workspace;                    ///< of the layer that needs most, while the forward runs
   Bytes parameters;
+  Bytes experts;                                 ///< the part of them that an expert group divides
   std::optional<StageExchanges> exchanges = {};  ///< of a group; its times leave them out before `with_exchanges`
   friend bool operator==(const StageProgram&, const StageProgram&) = default;
 

@@ -41,6 +41,8 @@ class TurnPrograms {
   /// Their parts that are the same for all microbatches.
   [[nodiscard]] Seconds forward() const { return programs_.front().forward; }
   [[nodiscard]] Bytes parameters() const { return programs_.front().parameters; }
+  /// The part of them that an expert group divides.
+  [[nodiscard]] Bytes experts() const { return programs_.front().experts; }
   /// The mean of a window.
   [[nodiscard]] Seconds mean_backward() const;
   /// Of the first `microbatches`, forwards and backwards together.

@@ -19,10 +19,11 @@ bool have_weights(const LayerGraph& graph) {
 bool reduces(const LayerGraph& graph, const KeptPlan& kept, StageId stage) {
   const Replicas& replicas = kept.replicas;
   const bool has_copies = std::ranges::any_of(replicas.rings_of(stage), [&](std::size_t ring) {
-    return replicas.rings()[ring].members.size() > 1 && have_weights(graph, replicas.rings()[ring].layers);
+    return in_ring(replicas, replicas.rings()[ring].members.size()) > 1 &&
+           have_weights(graph, replicas.rings()[ring].layers);
   });
   return has_copies || std::ranges::any_of(kept.work->tied(), [&](const TiedRing& ring) {
-           return ring.members.size() > 1 && ring.stages.front() == stage;
+           return in_ring(replicas, ring.members.size()) > 1 && ring.stages.front() == stage;
          });
 }
 
@@ -31,7 +32,7 @@ StageUpdates asynchronous_updates(const LayerGraph& graph, const ScheduleProgram
   const Replicas& replicas = program.kept->replicas;
   const std::int64_t in_round = replicas[replicas.of(stage).front()].turns;  // microbatches
   const std::int64_t apart = plan.rounds_per_update;
-  const std::int64_t samples = plan.microbatch_size * in_round * apart;
+  const std::int64_t samples = samples_of_microbatch(plan) * in_round * apart;
   if (!have_weights(graph, plan.stages[stage.value()].layers)) return {have_weights(graph) ? 0 : samples, 0};
   // Of the microbatches in flight at a forward, all but its own have their backwards between it and its own backward,
   // and so has the round whose all-reduce is under way.
@@ -51,7 +52,7 @@ std::vector<StageUpdates> stage_updates(const LayerGraph& graph, const ScheduleP
   const Plan& plan = program.kept->plan;
   std::vector<StageUpdates> updates;
   for (StageId stage : indices<StageId>(plan.stages.size())) {
-    updates.push_back(program.synchronous ? StageUpdates{plan.microbatch_size * plan.microbatches, 0}
+    updates.push_back(program.synchronous ? StageUpdates{samples_of_microbatch(plan) * plan.microbatches, 0}
                                           : asynchronous_updates(graph, program, stage));
   }
   return updates;

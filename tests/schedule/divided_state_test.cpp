@@ -66,9 +66,9 @@ TEST_CASE("divided state: weights, gradients and optimizer of Llama-3 8B on 8 re
 TEST_CASE("divided state: a part is a whole number of parameters") {
   Training training;  // of 4 bytes
   training.zero = 1;
-  CHECK(divided(training, Bytes(4 * 10), 4) == Bytes(4 * 3));
-  CHECK(divided(training, Bytes(4 * 10), 1) == Bytes(4 * 10));
-  CHECK(divided(training, Bytes(4 * 12), 4) == Bytes(4 * 3));
+  CHECK(divided(training, {Bytes(4 * 10), 1, 4}) == Bytes(4 * 3));
+  CHECK(divided(training, {Bytes(4 * 10), 1, 1}) == Bytes(4 * 10));
+  CHECK(divided(training, {Bytes(4 * 12), 1, 4}) == Bytes(4 * 3));
   CHECK(kept_state(training, {Bytes(40), 1, 4}).optimizer == Bytes(2 * 12));
 }
 

@@ -35,9 +35,15 @@ Group all_of(const Platform& platform) {
   return group;
 }
 
+Degrees tensor_group(const Group& group) { return {.tensor = std::ssize(group.devices)}; }
+
+Seconds time_in(const Platform& platform, const Group& group, const Exchange& exchange) {
+  return ExchangeClock(platform, group, tensor_group(group)).time(exchange);
+}
+
 double time_on_a_switch(std::uint32_t devices, Kind kind, std::int64_t bytes) {
   const Platform platform = on_a_switch(devices);
-  return exchange_time(platform, all_of(platform), {kind, Bytes(bytes)}).value();
+  return time_in(platform, all_of(platform), {kind, Bytes(bytes)}).value();
 }
 
 TEST_CASE("exchange time: on one switch as the closed forms have it") {
@@ -52,16 +58,16 @@ TEST_CASE("exchange time: on one switch as the closed forms have it") {
 
 TEST_CASE("exchange time: counts every exchange, but no hidden one, and none of a single member") {
   const Platform platform = on_a_switch(4);
-  ExchangeClock clock(platform, all_of(platform));
+  ExchangeClock clock(platform, all_of(platform), tensor_group(all_of(platform)));
   const Exchange once{Kind::AllGather, Bytes(1 << 20)};
   const Seconds time = clock.time(once);
-  CHECK(time == exchange_time(platform, all_of(platform), once));
+  CHECK(time == time_in(platform, all_of(platform), once));
   CHECK(clock.time({Kind::AllGather, Bytes(1 << 20), 3}) == time * 3.0);
   CHECK(clock.time({Kind::AllGather, Bytes(1 << 20), 3, true}) == Seconds());
   CHECK(clock.time({Kind::AllGather, Bytes(1 << 21)}) > time);
   CHECK(clock.time(std::vector{once, Exchange{Kind::AllReduce, Bytes(1 << 20)}}) ==
         time + clock.time({Kind::AllReduce, Bytes(1 << 20)}));
-  CHECK(exchange_time(platform, DeviceId(2), {Kind::AllReduce, Bytes(8)}) == Seconds());
+  CHECK(time_in(platform, DeviceId(2), {Kind::AllReduce, Bytes(8)}) == Seconds());
 }
 
 TEST_CASE("exchange time: follows a table of bandwidths") {
@@ -69,9 +75,9 @@ TEST_CASE("exchange time: follows a table of bandwidths") {
   spec.collectives.table = {{Bytes(1000), BytesPerSecond(1000)}};
   const Platform platform = build_platform(std::move(spec));
   // 2 * 3/4 of 1000 B at 1000 B/s.
-  CHECK(exchange_time(platform, all_of(platform), {Kind::AllReduce, Bytes(1000)}).value() == doctest::Approx(1.5));
-  CHECK(exchange_time(platform, all_of(platform), {Kind::AllGather, Bytes(1000)}).value() == doctest::Approx(0.75));
-  CHECK(exchange_time(platform, all_of(platform), {Kind::ReduceScatter, Bytes(1000)}).value() == doctest::Approx(0.75));
+  CHECK(time_in(platform, all_of(platform), {Kind::AllReduce, Bytes(1000)}).value() == doctest::Approx(1.5));
+  CHECK(time_in(platform, all_of(platform), {Kind::AllGather, Bytes(1000)}).value() == doctest::Approx(0.75));
+  CHECK(time_in(platform, all_of(platform), {Kind::ReduceScatter, Bytes(1000)}).value() == doctest::Approx(0.75));
 }
 
 /// The parts of the bytes that cross each link.
@@ -100,14 +106,16 @@ TEST_CASE("exchange time: an all-reduce is a reduce-scatter and an all-gather") 
     const Platform platform = build_platform(std::move(spec));
     const Group group = all_of(platform);
     if (group.devices.size() < 2) continue;
-    const auto phases = [&](Kind kind) { return exchange_phases(platform, group, kind, Bytes(1'000'000'000)); };
+    const auto phases = [&](Kind kind) {
+      return exchange_phases(platform, {group.devices}, kind, Bytes(1'000'000'000));
+    };
     const AllReduce whole = phases(Kind::AllReduce);
     CHECK(whole == all_reduce(platform, group.devices, Bytes(1'000'000'000)));
     const auto of_whole = loads(platform, {whole});
     const auto of_halves = loads(platform, {phases(Kind::ReduceScatter), phases(Kind::AllGather)});
     REQUIRE(of_whole.size() == of_halves.size());
     for (const auto& [link, part] : of_whole) CHECK(of_halves.at(link) == doctest::Approx(part).epsilon(1e-9));
-    const auto time = [&](Kind kind) { return exchange_time(platform, group, {kind, Bytes(1'000'000'000)}).value(); };
+    const auto time = [&](Kind kind) { return time_in(platform, group, {kind, Bytes(1'000'000'000)}).value(); };
     CHECK(time(Kind::ReduceScatter) == doctest::Approx(time(Kind::AllReduce) / 2).epsilon(1e-6));  // whole bytes
     CHECK(time(Kind::AllGather) == doctest::Approx(time(Kind::AllReduce) / 2).epsilon(1e-6));
     if (whole.phases.size() == 1) continue;
@@ -129,8 +137,8 @@ TEST_CASE("exchange time: the slowest group is the slowest of all") {
     const Group slowest = slowest_group(groups, whole);
     const Exchange exchange{Kind::AllReduce, Bytes(std::int64_t{64} << 20)};
     Seconds longest;
-    for (const Group& group : groups.groups) longest = std::max(longest, exchange_time(whole, group, exchange));
-    CHECK(exchange_time(whole, slowest, exchange) == longest);
+    for (const Group& group : groups.groups) longest = std::max(longest, time_in(whole, group, exchange));
+    CHECK(time_in(whole, slowest, exchange) == longest);
     not_first += slowest == groups.groups[DeviceId(0)] ? 0 : 1;
   }
   CHECK(not_first > 20);
@@ -140,6 +148,7 @@ TEST_CASE("exchange time: the slowest group is the slowest of all") {
 LayerGraph exchanging(const std::string& kind, std::int64_t samples) {
   LayerGraph graph = testing::chain(2, 1, 2, 0, 0, 0);
   graph.device_kind = kind;
+  graph.degrees.tensor = 4;
   graph.microbatch_size = samples;
   for (const LayerId layer : indices(graph.layers)) {
     const Bytes bytes((std::int64_t{layer.value()} + 1) * (samples << 20));
@@ -162,8 +171,8 @@ TEST_CASE("exchange time: layers take the time of what they exchange") {
     for (const LayerId id : indices(profile.layers)) {
       const Layer& layer = profile.layers[id];
       const Bytes bytes((std::int64_t{id.value()} + 1) * (samples << 20));
-      CHECK(layer.forward == Seconds(1) + exchange_time(switched, group, {Kind::AllGather, bytes}));
-      CHECK(layer.backward == Seconds(2) + exchange_time(switched, group, {Kind::AllReduce, bytes, 2}));
+      CHECK(layer.forward == Seconds(1) + time_in(switched, group, {Kind::AllGather, bytes}));
+      CHECK(layer.backward == Seconds(2) + time_in(switched, group, {Kind::AllReduce, bytes, 2}));
       CHECK(layer.backward_weight == Seconds(0.5));
       CHECK(layer.forward_exchanges.empty());
       CHECK(layer.backward_exchanges.empty());

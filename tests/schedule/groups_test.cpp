@@ -65,8 +65,8 @@ bool divides_microbatches(const Plan& plan) {
 }
 
 /// The graph in which the times of layers have the exchanges of a group.
-LayerGraph with_times(LayerGraph graph, const Platform& whole, const Group& group) {
-  ExchangeClock clock(whole, group);
+LayerGraph with_times(LayerGraph graph, const RandomCase& whole) {
+  ExchangeClock clock(whole.platform, whole.plan.stages.front().replicas.front(), whole.graph.degrees);
   for (Layer& layer : graph.layers) {
     layer.forward += clock.time(layer.forward_exchanges);
     layer.backward += clock.time(layer.backward_exchanges);
@@ -106,7 +106,7 @@ TEST_CASE("groups: a run on groups is that of one device for each, with their ex
       if (flushes) groups.plan.training.zero = testing::run_together(groups.plan) ? seed % 4 : seed % 3;
       add_exchanges(groups.graph, seed);
       const RandomCase whole = expanded(groups, size);
-      groups.graph = with_times(groups.graph, whole.platform, whole.plan.stages.front().replicas.front());
+      groups.graph = with_times(groups.graph, whole);
       for (Layer& layer : groups.graph.layers) layer.forward_exchanges = layer.backward_exchanges = {};
       CHECK(check_plan(whole.graph, whole.platform, whole.plan).empty());
       const Report expected = evaluate_plan(groups.graph, groups.platform, groups.plan);

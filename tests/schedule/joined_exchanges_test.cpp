@@ -1,5 +1,6 @@
 #include "sim/schedule/joined_exchanges.hpp"
 
+#include "sim/schedule/exchange_phases.hpp"
 #include "sim/schedule/exchange_time.hpp"
 #include "tests/model/grouped_clusters.hpp"
 #include "tests/schedule/all_reduce_runs.hpp"
@@ -21,11 +22,25 @@ using Kind = Exchange::Kind;
 std::vector<Exchange> random_exchanges(std::mt19937& random) {
   std::vector<Exchange> exchanges;
   for (std::size_t i = 0; i <= random() % 4; ++i) {
-    const Kind kind = std::array{Kind::AllReduce, Kind::ReduceScatter, Kind::AllGather}[random() % 3];
-    const auto bytes = static_cast<std::int64_t>(std::uint64_t{1} << (random() % 30)) + 17;
-    add_exchange(exchanges, {kind, Bytes(bytes), 1 + static_cast<std::int64_t>(random() % 3), random() % 5 == 0});
+    Exchange exchange;
+    exchange.kind =
+        std::array{Kind::AllReduce, Kind::ReduceScatter, Kind::AllGather, Kind::AllToAll, Kind::Shift}[random() % 5];
+    exchange.bytes = Bytes(static_cast<std::int64_t>(std::uint64_t{1} << (random() % 30)) + 17);
+    exchange.count = 1 + static_cast<std::int64_t>(random() % 3);
+    exchange.hidden = random() % 5 == 0;
+    exchange.among =
+        std::array{Exchange::Among::Tensor, Exchange::Among::Context, Exchange::Among::Expert}[random() % 3];
+    add_exchange(exchanges, exchange);
   }
   return exchanges;
+}
+
+/// Degrees of a group of so many devices.
+Degrees random_degrees(std::int64_t size, std::mt19937& random) {
+  const std::int64_t half = size % 2 == 0 ? 2 : size;
+  const std::array choices{Degrees{.tensor = size}, Degrees{.context = size}, Degrees{.expert = size},
+                           Degrees{.tensor = half, .context = size / half, .expert = size}};
+  return choices[random() % choices.size()];
 }
 
 Seconds time_of(const std::vector<ExchangedPhase>& phases) {
@@ -43,15 +58,16 @@ TEST_CASE("joined exchanges: on random clusters as long as the exchanges one aft
   for (int round = 0; round < 900; ++round) {
     CAPTURE(round);
     const std::uint32_t size = clusters.count(2, 4);
+    const Degrees degrees = random_degrees(size, random);
     PlatformSpec spec = test::built(clusters.next(size)).spec;
     spec.collectives.algorithm = std::array{Algorithm::Auto, Algorithm::Ring, Algorithm::Hierarchical}[random() % 3];
     spec.collectives.efficiency = 0.75;
     const Platform whole = build_platform(std::move(spec));
-    for (const Group& group : platform_of_groups(whole, size).groups) {
+    for (const Group& group : platform_of_groups(whole, size, true).groups) {
       const std::vector<Exchange> exchanges = random_exchanges(random);
-      const std::vector<ExchangedPhase> phases = joined_exchanges(whole, group, exchanges);
+      const std::vector<ExchangedPhase> phases = joined_exchanges(whole, group, degrees, exchanges);
       if (phases.size() > 1) ++hierarchical;
-      ExchangeClock clock(whole, group);
+      ExchangeClock clock(whole, group, degrees);
       CHECK(time_of(phases).value() == doctest::Approx(clock.time(exchanges).value()).epsilon(1e-12));
       Bytes joined;
       for (const ExchangedPhase& phase : phases) {
@@ -61,7 +77,9 @@ TEST_CASE("joined exchanges: on random clusters as long as the exchanges one aft
       std::int64_t flows = 0;
       for (const Exchange& exchange : exchanges) {
         if (exchange.hidden) continue;
-        for (const AllReducePhase& phase : exchange_phases(whole, group, exchange.kind, exchange.bytes).phases) {
+        const MemberRings sets = exchanging(group, degrees, exchange.among);
+        if (sets.front().size() < 2) continue;
+        for (const AllReducePhase& phase : exchange_phases(whole, sets, exchange.kind, exchange.bytes).phases) {
           for (const AllReduceFlow& flow : phase.flows) {
             apart += flow_bytes(whole, flow, Bytes(0), exchange.bytes) * exchange.count;
             flows += exchange.count;
@@ -74,12 +92,29 @@ TEST_CASE("joined exchanges: on random clusters as long as the exchanges one aft
   CHECK(hierarchical > 10);
 }
 
+TEST_CASE("joined exchanges: what ends under a computation is left out, and so is its part of the time") {
+  const Platform platform =
+      test::built(test::nodes_of(1, 2, Interconnect{SwitchedNode{}, test::link_of(25e9, 1e-6)}, SwitchedNetwork{}));
+  Group group;
+  group.devices = all_reduce_test::devices_of(platform);
+  const Degrees degrees{.context = 2};
+  Exchange step{.kind = Kind::Shift, .bytes = Bytes(25'000'000), .count = 3, .among = Exchange::Among::Context};
+  const double alone = 2e-6 + 1e-3;  // of one step
+  CHECK(time_of(joined_exchanges(platform, group, degrees, {step})).value() == doctest::Approx(3 * alone));
+  step.beside = Seconds(4e-4);
+  CHECK(time_of(joined_exchanges(platform, group, degrees, {step})).value() == doctest::Approx(3 * (alone - 4e-4)));
+  step.beside = Seconds(2e-3);
+  CHECK(joined_exchanges(platform, group, degrees, {step}).empty());
+}
+
 TEST_CASE("joined exchanges: nothing but hidden ones is nothing") {
   const Platform platform =
       test::built(test::nodes_of(1, 2, Interconnect{SwitchedNode{}, test::link_of(25e9, 1e-6)}, SwitchedNetwork{}));
   Group group;
   group.devices = all_reduce_test::devices_of(platform);
-  CHECK(joined_exchanges(platform, group, {{Kind::AllGather, Bytes(1 << 20), 1, true}}).empty());
+  CHECK(joined_exchanges(platform, group, {.tensor = std::ssize(group.devices)},
+                         {{Kind::AllGather, Bytes(1 << 20), 1, true}})
+            .empty());
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ const DeviceKind& slowest_updater(const Platform& platform, const Training& trai
   constexpr Bytes kSome{std::int64_t{1} << 30};
   const std::vector<DeviceId> devices = all_devices(platform);
   return platform.kind(*std::ranges::max_element(
-      devices, {}, [&](DeviceId device) { return update_time(platform.kind(device), training, kSome, 1); }));
+      devices, {}, [&](DeviceId device) { return update_time(platform.kind(device), training, {kSome}); }));
 }
 
 }  // namespace
@@ -65,12 +65,12 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
   const double factor = slowest_factor(request.graph, request.platform, all_devices(request.platform));
   const LayerTotals sums = totals(request.graph);
   require_countable(request.graph, (sums.forward + sums.backward) * factor +
-                                       update_time(updater, request.training, sums.parameters, 1));
+                                       update_time(updater, request.training, {sums.parameters}));
   std::vector<Bytes> workspace;
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const Layer& layer = request.graph.layers[order_[i]];
     forward_[i + 1] = forward_[i] + ticks_up(layer.forward * factor);
-    const Seconds update = update_time(updater, request.training, layer.parameters, 1);
+    const Seconds update = update_time(updater, request.training, {layer.parameters});
     backward_[i + 1] = backward_[i] + ticks_up(layer.backward * factor) + ticks_up(update);
     workspace.push_back(layer.workspace);
   }

@@ -150,7 +150,7 @@ Seconds slowest_update(const Platform& platform, const Training& training, const
                        Bytes parameters) {
   Seconds slowest{0};
   for (DeviceId device : devices) {
-    slowest = std::max(slowest, update_time(platform.kind(device), training, parameters, std::ssize(devices)));
+    slowest = std::max(slowest, update_time(platform.kind(device), training, {parameters, 1, std::ssize(devices)}));
   }
   return slowest;
 }
@@ -216,12 +216,13 @@ Bytes divided_further(const PlanRequest& request, const ScheduleProgram& program
   const StageId stage = kept.replicas[id].stage;
   const Bytes parameters = (*kept.work)[id].programs.parameters() -
                            held_elsewhere(request.graph, kept.plan, kept.replicas, program.weight_versions, id);
-  HeldParameters held{parameters, program.weight_versions[stage.value()], dividing_replicas(kept, stage)};
+  HeldParameters held = held_parameters(kept, id, parameters, program.weight_versions[stage.value()]);
   const Bytes within_one = kept_state(request.training, held).total();
   const Bytes buffers = held.replicas > 1
                             ? Bytes(0)
                             : divided_buffers(request.graph, request.training, kept.plan.stages[stage.value()].layers);
   held.replicas *= request.pipelines;
+  held.expert_replicas *= request.pipelines;
   return within_one - kept_state(request.training, held).total() - buffers;
 }
 
@@ -244,8 +245,10 @@ std::int64_t most_in_flight(const PlanRequest& request, const ScheduleProgram& p
   for (ReplicaId id : kept.replicas.of(stage)) {
     const Replica& replica = kept.replicas[id];
     const TurnPrograms& work = (*kept.work)[id].programs;
-    const Bytes held = static_memory(kept, id, work.parameters(), program.weight_versions[stage.value()]).total() -
-                       divided_further(request, program, id);
+    const Bytes held =
+        static_memory(kept, id, held_parameters(kept, id, work.parameters(), program.weight_versions[stage.value()]))
+            .total() -
+        divided_further(request, program, id);
     const auto fits = [&](std::int64_t pending) {
       return held + moving_memory(work, pending) <= platform.capacity(replica.device);
     };

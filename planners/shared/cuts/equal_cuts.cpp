@@ -76,7 +76,8 @@ class EqualCuts {
     const std::vector<DeviceId> devices = devices_of(plan_.stages[stage]);
     Bytes least = request.platform.capacity(devices.front());
     for (const DeviceId device : devices) least = std::min(least, request.platform.capacity(device));
-    const double copies = state_copies(request.training, program.weight_versions[stage], std::ssize(devices));
+    const std::int64_t dividing = std::ssize(devices) * request.graph.copies.plain;
+    const double copies = state_copies(request.training, program.weight_versions[stage], dividing);
     places_.push_back({slowest_factor(request.graph, request.platform, devices),
                        static_cast<double>(program.in_flight[stage]), copies,
                        std::max(1.0, static_cast<double>(least.value()))});

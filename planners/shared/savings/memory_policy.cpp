@@ -213,7 +213,13 @@ std::optional<std::string> levelling_note(const PlannerInfo& planner, const Plan
 /// Refuses, before a search, what the schedule refuses of every plan.
 void require_flush(const PlannerInfo& planner, const PlanRequest& request) {
   const std::string& schedule = request.schedule.name;
-  if (request.training.zero == 0 || schedule.empty() || !is_asynchronous(request.schedule)) return;
+  if (schedule.empty() || !is_asynchronous(request.schedule)) return;
+  if (held_copies(request.graph) != Copies{}) {
+    throw InputError(fmt::format("planner {}: schedule {} does not flush, so devices cannot divide tokens or experts",
+                                 quote(planner.name), quote(schedule)),
+                     {}, "use a schedule that flushes, such as 1f1b, or a planner that has one, such as uniform");
+  }
+  if (request.training.zero == 0) return;
   throw InputError(fmt::format("planner {}: schedule {} does not flush, so replicas cannot divide the optimizer's "
                                "state (zero {})",
                                quote(planner.name), quote(schedule), request.training.zero),

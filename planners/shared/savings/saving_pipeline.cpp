@@ -45,6 +45,7 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
       places_(stage_places(planner, request, stage_devices(planner, request, units()))),
       compute_(order_.size() + 1),
       parameters_(parameter_sums(request.graph, order_)),
+      experts_(expert_sums(request.graph, order_)),
       cut_bytes_(cut_bytes_with_ends(request.graph, order_)),
       stash_(stash_sums(request.graph, order_)),
       crossings_(request.graph, order_),
@@ -104,7 +105,10 @@ StageSaving SavingPipeline::refined(StageSaving coarse, std::size_t begin, std::
 SavingStage SavingPipeline::stage_with(UnitTable& units, std::size_t stage, std::size_t begin, std::size_t end) const {
   const StagePlace& place = places_[stage];
   const UnitTable::Run layers = this->layers(begin, end);
-  const HeldParameters held{parameters_(layers.begin, layers.end), place.weight_versions, std::ssize(place.devices)};
+  const std::int64_t replicas = std::ssize(place.devices);
+  const HeldParameters held{parameters_(layers.begin, layers.end), place.weight_versions,
+                            replicas * request_.graph.copies.plain, experts_(layers.begin, layers.end),
+                            replicas * request_.graph.copies.experts};
   const auto on_place = [factor = place.factor, recomputes = may_recompute(request_.memory)](auto own) {
     for (SavingUnit& unit : own) {
       unit.forward = unit.forward * factor;

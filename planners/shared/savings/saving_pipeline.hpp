@@ -151,6 +151,7 @@ class SavingPipeline {
   std::vector<StagePlace> places_;
   std::vector<Seconds> compute_;  // of the layers before
   RunSums parameters_;
+  RunSums experts_;  ///< the part of these that an expert group divides
   std::vector<Bytes> cut_bytes_;
   RunSums stash_;
   Crossings crossings_;

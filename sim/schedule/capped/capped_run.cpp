@@ -29,7 +29,7 @@ CappedRun::CappedRun(std::shared_ptr<const KeptPlan> kept, std::shared_ptr<const
   crossings_from_.resize(stages);
   crossings_to_.resize(stages);
   std::vector<Inputs> untouched(stages, Inputs{0, 1, {}, {}});  // a backward waits for its own forward
-  const auto senders = [&](StageId stage) { return static_cast<std::uint32_t>(replicas.runners_of_each(stage)); };
+  const auto senders = [&](StageId stage) { return static_cast<std::uint32_t>(runners_of_each(replicas, stage)); };
   for (std::size_t i = 0; i < work_->crossings.size(); ++i) {
     const StageId from = work_->crossings[i].from;
     const StageId to = work_->crossings[i].to;

@@ -75,13 +75,20 @@ std::vector<Boundary> empty_boundaries(const Plan& plan, const std::vector<Bound
 /// None if there is nothing to exchange, or no way (such a plan is refused elsewhere).
 std::vector<Seconds> all_reduces_of(const PlanContext& context, const RingBuckets::Ring& ring) {
   const MemberRings members = member_rings(context.replicas, ring.members);
+  const MemberRings of_experts = member_rings(context.replicas, ring.members, context.replicas.degrees().expert);
   const Exchange::Kind kind = gradient_exchange(ring);
   std::vector<Seconds> times;
   if (ring.buckets.empty() || smallest_bandwidth_around(context.platform, members.front()).apart) return times;
   Bytes begin;
+  Bytes experts;
   for (const GradientBucket& bucket : ring.buckets) {
-    times.push_back(lowered_time(context.platform, members, kind, begin, begin + bucket.bytes));
-    begin += bucket.bytes;
+    const Bytes plain = bucket.bytes - bucket.experts;
+    Seconds& time = times.emplace_back();
+    if (plain > Bytes(0)) time = lowered_time(context.platform, members, kind, begin, begin + plain);
+    begin += plain;
+    if (bucket.experts == Bytes(0)) continue;
+    time += lowered_time(context.platform, of_experts, kind, experts, experts + bucket.experts);
+    experts += bucket.experts;
   }
   return times;
 }
@@ -118,8 +125,8 @@ void add_updates(const PlanContext& context, PipelineWork& work) {
       std::vector<BackwardStep> steps;
       if (!own.in_buckets.empty()) steps = own.in_buckets.front();
       work.updates.push_back({completed_buckets(buckets, stage, steps),
-                              update_time(context.platform.kind(context.replicas[id].device), training, updated,
-                                          dividing_replicas(*context.kept, stage))});
+                              update_time(context.platform.kind(context.replicas[id].device), training,
+                                          held_parameters(*context.kept, id, updated))});
     }
   }
 }

@@ -133,7 +133,7 @@ std::vector<ChainResource> resources_of(const LayerGraph& graph, const Platform&
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const DeviceId device = plan.stages[s].replicas.front().lead();
     const StageProgram& own = stages[s].work;
-    const Seconds update = update_time(platform.kind(device), plan.training, stages[s].parameters, 1);
+    const Seconds update = update_time(platform.kind(device), plan.training, {stages[s].parameters});
     const std::string name = "stage " + std::to_string(s);
     if (s > 0) {
       const Ticks transfer = transfer_ticks(platform, plan, s - 1, bytes[s - 1]);

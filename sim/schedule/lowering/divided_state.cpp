@@ -24,13 +24,13 @@ DividedState::DividedState(LoweringState& state, bool is_lowered)
   for (std::size_t number = 0; number < rings.untied; ++number) {
     const RingBuckets::Ring& ring = rings.rings[number];
     if (ring.weights.empty()) continue;
-    const auto collective = [&](Exchange::Kind kind, std::vector<Bytes> sizes) {
-      return RingCollective(state, {kind, ring.members, std::move(sizes), static_cast<std::uint16_t>(number)},
+    const auto collective = [&](Exchange::Kind kind, std::vector<BucketBytes> buckets) {
+      return RingCollective(state, {kind, ring.members, std::move(buckets), static_cast<std::uint16_t>(number)},
                             is_lowered);
     };
     Ring& added =
-        rings_.emplace_back(Ring{collective(Exchange::Kind::AllGather, sizes_of(ring.weights)), {}, {}, {}, {}});
-    if (divides_gradients()) added.gradients.emplace(collective(Exchange::Kind::ReduceScatter, sizes_of(ring.buckets)));
+        rings_.emplace_back(Ring{collective(Exchange::Kind::AllGather, bytes_of(ring.weights)), {}, {}, {}, {}});
+    if (divides_gradients()) added.gradients.emplace(collective(Exchange::Kind::ReduceScatter, bytes_of(ring.buckets)));
     for (const ReplicaId id : state.replicas().all()) {
       if (own_ring(state, id) != number) continue;
       ring_of_[id] = rings_.size() - 1;

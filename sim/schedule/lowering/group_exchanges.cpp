@@ -28,7 +28,7 @@ std::vector<CollectivePhase> GroupExchanges::make(ReplicaId replica, const std::
   Group group;
   group.devices.assign(members.begin(), members.end());
   std::vector<CollectivePhase> phases;
-  for (const ExchangedPhase& joined : joined_exchanges(platform, group, exchanges)) {
+  for (const ExchangedPhase& joined : joined_exchanges(platform, group, state_.shape.plan().degrees, exchanges)) {
     CollectivePhase& phase = phases.emplace_back();
     phase.latency = joined.latency;
     for (const ExchangedBytes& sent : joined.flows) {

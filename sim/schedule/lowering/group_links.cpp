@@ -2,7 +2,7 @@
 
 #include "sim/model/bandwidths.hpp"
 #include "sim/schedule/all_reduce.hpp"
-#include "sim/schedule/exchange_time.hpp"
+#include "sim/schedule/exchange_phases.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 
 #include <algorithm>
@@ -15,6 +15,15 @@ namespace {
 /// The algorithm of an exchange may depend on its bytes: those of a small and of a large one.
 constexpr Bytes kSmallExchange{1 << 10};
 constexpr Bytes kLargeExchange{1 << 30};
+
+Exchange::Kind attention_exchange(ContextAttention attention) {
+  switch (attention) {
+    case ContextAttention::Ring: return Exchange::Kind::Shift;
+    case ContextAttention::AllGather: return Exchange::Kind::AllReduce;
+    case ContextAttention::AllToAll: return Exchange::Kind::AllToAll;
+  }
+  return Exchange::Kind::AllReduce;
+}
 
 class GroupLinks {
  public:
@@ -52,10 +61,20 @@ class GroupLinks {
   }
 
   void add_exchanges(std::size_t group) {
-    const std::span<const DeviceId> ring = replicas_.members(replicas_.on(replicas_.devices()[group]).front());
-    const std::vector<DeviceId> members(ring.begin(), ring.end());
+    const std::span<const DeviceId> members = replicas_.members(replicas_.on(replicas_.devices()[group]).front());
+    Group all;
+    all.devices.assign(members.begin(), members.end());
+    const Degrees& degrees = shape_.plan().degrees;
+    using Kind = Exchange::Kind;
+    add_exchanges(group, exchanging(all, degrees, Exchange::Among::Tensor), Kind::AllReduce);
+    add_exchanges(group, exchanging(all, degrees, Exchange::Among::Context), attention_exchange(degrees.attention));
+    add_exchanges(group, exchanging(all, degrees, Exchange::Among::Expert), Kind::AllToAll);
+  }
+
+  void add_exchanges(std::size_t group, const MemberRings& sets, Exchange::Kind kind) {
+    if (sets.front().size() < 2) return;
     for (const Bytes bytes : {kSmallExchange, kLargeExchange}) {
-      for (const AllReducePhase& phase : all_reduce(platform_, members, bytes).phases) {
+      for (const AllReducePhase& phase : exchange_phases(platform_, sets, kind, bytes).phases) {
         for (const AllReduceFlow& flow : phase.flows) {
           for (const LinkId link : links(platform_.place(flow.from), platform_.place(flow.to))) add_link(group, link);
         }
@@ -115,9 +134,16 @@ class GroupLinks {
   }
 
   void add_gradients(const RingBuckets::Ring& ring) {
-    if (ring.members.size() < 2 || ring.buckets.empty()) return;
+    if (ring.buckets.empty()) return;
+    const Degrees& degrees = replicas_.degrees();
+    share_all_reduces(member_rings(replicas_, ring.members));
+    if (degrees.expert != degrees.tensor) share_all_reduces(member_rings(replicas_, ring.members, degrees.expert));
+  }
+
+  void share_all_reduces(const MemberRings& rings) {
+    if (rings.front().size() < 2) return;
     for (const Bytes bytes : {kSmallExchange, kLargeExchange}) {
-      for (const AllReducePhase& phase : all_reduce(platform_, member_rings(replicas_, ring.members), bytes).phases) {
+      for (const AllReducePhase& phase : all_reduce(platform_, rings, bytes).phases) {
         for (const AllReduceFlow& flow : phase.flows) {
           share(links(platform_.place(flow.from), platform_.place(flow.to)));
         }

@@ -275,7 +275,8 @@ std::map<DeviceId, StaticMemory> kept_memory(const RunShape& shape, const std::v
     const Replica& replica = shape.replicas()[id];
     std::int64_t on_device = versions[replica.stage.value()];
     if (moves_versions(shape.plan().stages[replica.stage.value()], on_device)) on_device = kVersionsOnDevice;
-    kept[replica.device] += static_memory(shape.kept(), id, shape[id].parameters, on_device);
+    kept[replica.device] +=
+        static_memory(shape.kept(), id, held_parameters(shape.kept(), id, shape[id].parameters, on_device));
   }
   return kept;
 }

@@ -146,7 +146,7 @@ void Questions::note(ReplanQuestion::Cause cause, const ReplanAnswer& answer) {
     question.stall_begin = question.stall_middle = *question.first;
     question.stall_end = *question.first + 1;
     question.stages = stages_of(answer.change->plan);
-    question.microbatch_size = answer.change->plan.microbatch_size;
+    question.microbatch_size = samples_of_microbatch(answer.change->plan);
   }
   asked_.push_back(std::move(question));
 }

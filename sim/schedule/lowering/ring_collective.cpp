@@ -13,6 +13,8 @@ OpKind flow_kind(Exchange::Kind kind) {
     case Exchange::Kind::AllReduce: return OpKind::AllReduce;
     case Exchange::Kind::ReduceScatter: return OpKind::ReduceScatter;
     case Exchange::Kind::AllGather: return OpKind::AllGather;
+    case Exchange::Kind::AllToAll:
+    case Exchange::Kind::Shift: break;  // inside groups only
   }
   return OpKind::AllReduce;
 }
@@ -21,33 +23,45 @@ OpKind flow_kind(Exchange::Kind kind) {
 
 RingCollective::RingCollective(LoweringState& state, RingWork work, bool is_lowered)
     : state_(state), work_(std::move(work)) {
-  if (work_.members.size() == 1) return;
+  if (work_.buckets.empty()) return;
   const Platform& platform = state_.shape.platform();
-  const MemberRings rings = member_rings(state_.replicas(), work_.members);
+  const Replicas& replicas = state_.replicas();
+  const MemberRings rings = member_rings(replicas, work_.members);
+  const MemberRings of_experts = member_rings(replicas, work_.members, replicas.degrees().expert);
   const std::vector<DeviceId>& devices = rings.front();
   std::optional<BytesPerSecond> slowest;
-  const bool is_analytic = state_.shape.is_analytic();
-  if (is_analytic && !is_lowered) slowest = smallest_bandwidth_among(platform, devices);
-  const std::vector<Bytes> flows = ring_bytes(work_.buckets, std::ssize(devices));
+  if (state_.shape.is_analytic() && !is_lowered) slowest = smallest_bandwidth_among(platform, devices);
   Bytes before;
-  for (std::size_t k = 0; k < work_.buckets.size(); ++k) {
-    const Bytes end = before + work_.buckets[k];
+  Bytes experts_before;
+  for (const auto& [all, experts] : work_.buckets) {
+    const Bytes end = before + (all - experts);
+    std::vector<CollectivePhase>& phases = buckets_.emplace_back();
     if (slowest) {
-      buckets_.push_back(
-          by_formula(analytic_time(platform, devices, work_.kind, work_.buckets[k], flows[k], *slowest)));
-    } else if (is_analytic || !platform.spec.collectives.table.empty()) {
-      buckets_.push_back(by_formula(lowered_time(platform, rings, work_.kind, before, end)));
-    } else {
-      buckets_.push_back(over_links(rings, before, end));
+      const std::int64_t members = std::ssize(devices);
+      const Bytes flow = ring_bytes(end, members) - ring_bytes(before, members);
+      phases = by_formula(rings, analytic_time(platform, devices, work_.kind, all, flow, *slowest));
+    } else if (end > before) {
+      phases = lowered(rings, before, end);
     }
     before = end;
+    if (experts == Bytes(0)) continue;
+    const std::vector<CollectivePhase> after = lowered(of_experts, experts_before, experts_before + experts);
+    phases.insert(phases.end(), after.begin(), after.end());
+    experts_before += experts;
   }
 }
 
-std::vector<CollectivePhase> RingCollective::by_formula(Seconds seconds) const {
+std::vector<CollectivePhase> RingCollective::lowered(const MemberRings& rings, Bytes begin, Bytes end) const {
+  const Platform& platform = state_.shape.platform();
+  const bool is_over_links = !state_.shape.is_analytic() && platform.spec.collectives.table.empty();
+  return is_over_links ? over_links(rings, begin, end)
+                       : by_formula(rings, lowered_time(platform, rings, work_.kind, begin, end));
+}
+
+std::vector<CollectivePhase> RingCollective::by_formula(const MemberRings& rings, Seconds seconds) const {
   CollectivePhase phase;
   const Platform& platform = state_.shape.platform();
-  for (const std::vector<DeviceId>& ring : member_rings(state_.replicas(), work_.members)) {
+  for (const std::vector<DeviceId>& ring : rings) {
     for (std::size_t i = 0; i < ring.size(); ++i) {
       Op flow;
       flow.from = platform.place(ring[i]);

@@ -10,16 +10,29 @@
 
 namespace stagecraft {
 
+/// The bytes of a bucket.
+struct BucketBytes {
+  Bytes all;
+  Bytes experts;  ///< the part of them that is in rings of experts
+};
+
+template <class Bucket>
+[[nodiscard]] std::vector<BucketBytes> bytes_of(const std::vector<Bucket>& buckets) {
+  std::vector<BucketBytes> bytes;
+  for (const Bucket& bucket : buckets) bytes.push_back({bucket.bytes, bucket.experts});
+  return bytes;
+}
+
 /// What replicas sum up of gradients, or gather of weights.
 struct RingWork {
   Exchange::Kind kind = Exchange::Kind::AllReduce;
   std::vector<ReplicaId> members;  ///< on different devices, in the order of the ring
-  std::vector<Bytes> buckets;
+  std::vector<BucketBytes> buckets;
   std::uint16_t number = 0;  ///< of the ring among the plan's
 };
 
-/// Lowers the collectives of one kind of one ring of replicas. Groups form one ring for each of their members, at the
-/// same time.
+/// Lowers the collectives of one kind of one ring of replicas. Groups form one ring for each part of the weights, at
+/// the same time, and after these one for each part of the experts.
 ///
 /// All steps of a phase are modelled by one flow for each connection. A flow brings the latency of one step itself, so
 /// the mark at the begin of the phase takes that of the others. The last chunk of every member crosses every
@@ -37,7 +50,9 @@ class RingCollective {
   OpId append(std::size_t bucket, const std::vector<OpId>& after, std::uint32_t first_microbatch);
 
  private:
-  [[nodiscard]] std::vector<CollectivePhase> by_formula(Seconds seconds) const;
+  /// Of [begin, end) of the bytes in these rings.
+  [[nodiscard]] std::vector<CollectivePhase> lowered(const MemberRings& rings, Bytes begin, Bytes end) const;
+  [[nodiscard]] std::vector<CollectivePhase> by_formula(const MemberRings& rings, Seconds seconds) const;
   [[nodiscard]] std::vector<CollectivePhase> over_links(const MemberRings& rings, Bytes begin, Bytes end) const;
 
   LoweringState& state_;

@@ -35,7 +35,7 @@ Measurement measurement_of(const Plan& plan, bool synchronous, const MeasuredPar
   Measurement result;
   result.window = window;
   result.synchronous = synchronous;
-  result.microbatch_size = plan.microbatch_size;
+  result.microbatch_size = samples_of_microbatch(plan);
   result.microbatches = plan.microbatches;
   if (synchronous) return result;
   result.microbatches = part.last - part.first;

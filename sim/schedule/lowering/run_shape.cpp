@@ -45,12 +45,12 @@ void RunShape::make_workers(const std::vector<std::int64_t>& weight_versions) {
     const DeviceId device = replicas_[id].device;
     const ReplicaWork& work = (*kept_->work)[id];
     const Bytes parameters = work.programs.parameters() - held_elsewhere(graph_, plan_, replicas_, weight_versions, id);
-    const std::int64_t dividing = dividing_replicas(*kept_, replicas_[id].stage);
-    workers_.push_back({.place = platform_.place(device),
-                        .work = work,
-                        .parameters = parameters,
-                        .update = update_time(platform_.kind(device), plan_.training, parameters, dividing),
-                        .count = replicas_.count(id, plan_.microbatches)});
+    workers_.push_back(
+        {.place = platform_.place(device),
+         .work = work,
+         .parameters = parameters,
+         .update = update_time(platform_.kind(device), plan_.training, held_parameters(*kept_, id, parameters)),
+         .count = replicas_.count(id, plan_.microbatches)});
     device_index_.push_back(device_index(device));
   }
 }

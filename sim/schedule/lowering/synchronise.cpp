@@ -24,7 +24,7 @@ void for_each_tied(const LoweringState& state, const Note& note) {
     if (ring.buckets.empty()) continue;
     for (const ReplicaId id : ring.members) {
       const DeviceKind& kind = state.shape.platform().kind(state.replicas()[id].device);
-      note(id, number, update_time(kind, state.shape.plan().training, ring.buckets.front().bytes, 1));
+      note(id, number, update_time(kind, state.shape.plan().training, {ring.buckets.front().bytes}));
     }
   }
 }
@@ -41,8 +41,8 @@ Synchronise::Synchronise(LoweringState& state, bool synchronous, bool lowered_al
   workers_.resize(state.replicas().size());
   for (const RingBuckets::Ring& ring : state.shape.rings().rings) {
     const auto number = static_cast<std::uint16_t>(rings_.size());
-    std::vector<Bytes> buckets;
-    if (ring.weights.empty() || !divided.divides_gradients()) buckets = sizes_of(ring.buckets);
+    std::vector<BucketBytes> buckets;
+    if (ring.weights.empty() || !divided.divides_gradients()) buckets = bytes_of(ring.buckets);
     RingWork work{gradient_exchange(ring), ring.members, std::move(buckets), number};
     rings_.push_back({.gradients = RingCollective(state, std::move(work), lowered_all_reduces),
                       .members = {},
