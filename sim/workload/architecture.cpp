@@ -36,7 +36,8 @@ void require_kind(const Architecture& whole, const Degrees& degrees) {
                                  whole.name, degrees.context),
                      {}, "a decoder like llama3-8b, or a context group of 1");
   }
-  if (degrees.expert > 1 && std::ranges::none_of(whole.operators, &Operator::is_expert)) {
+  const bool has_experts = std::ranges::any_of(whole.operators, [](const Operator& op) { return op.kernel.is_expert; });
+  if (degrees.expert > 1 && !has_experts) {
     throw InputError(fmt::format("{} cannot be divided into an expert group of {} devices: it has no experts",
                                  whole.name, degrees.expert),
                      {}, "a network with experts like mixtral-8x7b, or an expert group of 1");

@@ -65,6 +65,7 @@ struct GroupPart {
 struct KernelDetail {
   double winograd_expansion = 0.0;  ///< points of F(4x4, 3x3) tiles per output pixel; 0: not a 3x3 stride-1 convolution
   std::int64_t masked_macs = 0;     ///< of the operator's, those that fused attention skips: the causal mask hides them
+  bool is_expert = false;           ///< a product of each of several experts, which an expert group divides
   GroupPart group;
   friend bool operator==(const KernelDetail&, const KernelDetail&) = default;
 };
@@ -89,7 +90,6 @@ struct Operator {
   std::int64_t output_values = 0;  ///< of its one output tensor
   std::int64_t macs = 0;           ///< of the forward
   std::int64_t parameters = 0;     ///< its own
-  bool is_expert = false;          ///< these are those of experts, which an expert group divides
   TiedOperator tied;               ///< further parameters, which are another operator's
   Recurrence recurrence;           ///< of a recurrent operator
   bool constant_input = false;     ///< the gradient of its inputs is not needed

@@ -143,7 +143,7 @@ Seconds rounded(Seconds time) { return Seconds(std::round(time.value() * 1e9) / 
 Bytes expert_parameters_of(const Build& build, const std::vector<OperatorId>& operators) {
   std::int64_t parameters = 0;
   for (const OperatorId id : operators) {
-    if (build.net.operators[id].is_expert) parameters += build.net.operators[id].parameters;
+    if (build.net.operators[id].kernel.is_expert) parameters += build.net.operators[id].parameters;
   }
   return Bytes(parameter_bytes(build.device.precision) * parameters);
 }

@@ -10,7 +10,7 @@ constexpr std::int64_t kRoutingBytes = 4;  ///< of the probability of a token an
 /// The parameters of a product are there once for each expert.
 OperatorId repeated(Draft& draft, OperatorId product, std::int64_t experts) {
   draft.net.operators[product].parameters *= experts;
-  draft.net.operators[product].is_expert = true;
+  draft.net.operators[product].kernel.is_expert = true;
   return product;
 }
 
@@ -98,10 +98,10 @@ OperatorId add_dispatch(DecoderDraft& decoder, OperatorId normal, OperatorId rou
   return dispatched;
 }
 
-/// The weighted sum of what its experts made of a token; the gradient of the weights needs it. Routed experts are whole,
-/// so each member of a tensor group has the sum of all of them for its tokens, and without sequence parallelism these are
-/// the tokens of all. So only what shared experts made of a token is still to be added up. The exchange is there for all
-/// blocks, whatever the expert group: each half of a block is left by one.
+/// The weighted sum of what its experts made of a token; the gradient of the weights needs it. Routed experts are
+/// whole: each member of a tensor group has the sum over all of them for its tokens, which without sequence parallelism
+/// are all tokens, so only what shared experts made of a token is still to be added up. Yet the exchange is there in
+/// each block, with any expert group: every half of a block is left by one.
 OperatorId add_combine(DecoderDraft& decoder, OperatorId made) {
   Operator op;
   op.inputs = {made};
