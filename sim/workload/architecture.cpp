@@ -2,6 +2,10 @@
 
 #include "sim/base/error.hpp"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+
 namespace stagecraft {
 
 const char* to_string(Granularity granularity) {
@@ -22,15 +26,37 @@ std::optional<Granularity> granularity_of(std::string_view name) {
   return std::nullopt;
 }
 
-Architecture member_of(const Architecture& whole, const Degrees& degrees) {
-  STAGECRAFT_CHECK(degrees.tensor > 0 && degrees.vocabulary_multiple > 0, "degrees of at least 1");
-  if (degrees.tensor == 1) return whole;
+namespace {
+
+/// Refuses what is said of no network of this kind; sizes are looked at by its division.
+void require_kind(const Architecture& whole, const Degrees& degrees) {
+  if (degrees.context > 1 && !whole.division.by_tokens) {
+    throw InputError(fmt::format("{} cannot be divided into a context group of {} devices: context groups need fused "
+                                 "attention as decoders have it",
+                                 whole.name, degrees.context),
+                     {}, "a decoder like llama3-8b, or a context group of 1");
+  }
+  const bool has_experts = std::ranges::any_of(whole.operators, [](const Operator& op) { return op.kernel.is_expert; });
+  if (degrees.expert > 1 && !has_experts) {
+    throw InputError(fmt::format("{} cannot be divided into an expert group of {} devices: it has no experts",
+                                 whole.name, degrees.expert),
+                     {}, "a network with experts like mixtral-8x7b, or an expert group of 1");
+  }
   if (!whole.division.member) {
     throw InputError(whole.name +
                          " cannot be divided into a tensor group: its layers are not those of a decoder, a GPT, " +
                          "a BERT or a ViT",
                      {}, "a group of one device has all of it");
   }
+}
+
+}  // namespace
+
+Architecture member_of(const Architecture& whole, const Degrees& degrees) {
+  STAGECRAFT_CHECK(degrees.tensor > 0 && degrees.vocabulary_multiple > 0, "degrees of at least 1");
+  STAGECRAFT_CHECK(degrees.context > 0 && degrees.expert > 0, "degrees of at least 1");
+  if (degrees.devices() == 1) return whole;
+  require_kind(whole, degrees);
   Architecture part = whole.division.member(degrees);
   STAGECRAFT_CHECK(part.operators.size() == whole.operators.size(), "a member with the operators of the whole");
   part.name = whole.name;

@@ -38,7 +38,7 @@ struct Recurrence {
   friend bool operator==(const Recurrence&, const Recurrence&) = default;
 };
 
-/// What the members of a tensor group exchange for one operator and one sample.
+/// What the members of a group exchange for one operator and one sample.
 struct OperatorExchange {
   Exchange::Kind kind = Exchange::Kind::AllReduce;
   bool backward = false;    ///< else in the forward
@@ -51,9 +51,11 @@ struct OperatorExchange {
   friend bool operator==(const OperatorExchange&, const OperatorExchange&) = default;
 };
 
-/// What an operator does because its device is a member of a tensor group.
+/// What an operator does because its device is a member of a group.
 struct GroupPart {
-  std::int64_t gathered_values = 0;  ///< of its whole input, of which the tensor is a part; held while it runs
+  std::int64_t gathered_values = 0;  ///< of others' and its own part of the input; held while it runs
+  std::int64_t gathered_part = 0;    ///< the part of these that is in its own input
+  std::int64_t kept_values = 0;      ///< kept for the backward a second time: before and after an exchange
   std::int64_t made_values = 0;      ///< what it makes, of which its output is a part; 0: the output
   std::vector<OperatorExchange> exchanges;
   friend bool operator==(const GroupPart&, const GroupPart&) = default;
@@ -63,6 +65,7 @@ struct GroupPart {
 struct KernelDetail {
   double winograd_expansion = 0.0;  ///< points of F(4x4, 3x3) tiles per output pixel; 0: not a 3x3 stride-1 convolution
   std::int64_t masked_macs = 0;     ///< of the operator's, those that fused attention skips: the causal mask hides them
+  bool is_expert = false;           ///< a product of each of several experts, which an expert group divides
   GroupPart group;
   friend bool operator==(const KernelDetail&, const KernelDetail&) = default;
 };
@@ -87,7 +90,6 @@ struct Operator {
   std::int64_t output_values = 0;  ///< of its one output tensor
   std::int64_t macs = 0;           ///< of the forward
   std::int64_t parameters = 0;     ///< its own
-  bool is_expert = false;          ///< these are those of experts, which an expert group divides
   TiedOperator tied;               ///< further parameters, which are another operator's
   Recurrence recurrence;           ///< of a recurrent operator
   bool constant_input = false;     ///< the gradient of its inputs is not needed
@@ -106,10 +108,11 @@ struct Operator {
 
 struct Architecture;
 
-/// How a network is divided among the members of a tensor group: what its sizes are is all that it depends on, so it
-/// tells no two networks apart.
+/// How a network is divided among the members of a group: what its sizes are is all that it depends on, so it tells no
+/// two networks apart.
 struct Division {
   std::function<Architecture(const Degrees&)> member;  ///< none: it cannot be divided
+  bool by_tokens = false;                              ///< also by a context group
   friend bool operator==(const Division& /*a*/, const Division& /*b*/) { return true; }
 };
 
@@ -137,12 +140,17 @@ enum class Granularity {
 /// The granularity of that name; none for other names.
 [[nodiscard]] std::optional<Granularity> granularity_of(std::string_view name);
 
-/// The network as one member of a tensor group has it: its part of the weights, of heads, inner sizes and rows of the
-/// table of words, with what it exchanges. It has the operators of the whole, by the same names. A group of one device
-/// has the whole, and pads nothing.
+/// The network as one member of a group has it: its part of the weights, of heads, inner sizes and rows of the table of
+/// words; of a sample's tokens; of the experts, with the tokens of the busiest member; and what it exchanges. It has
+/// the operators of the whole, by the same names. Where members of a context group differ, the busiest is meant. A
+/// group of one device has the whole, and pads nothing.
 /// **Requires** degrees of at least 1. **Throws** InputError for a network that cannot be divided so.
 /// **Source** M. Shoeybi et al., "Megatron-LM", 2019, arXiv:1909.08053; with sequence parallelism V. Korthikanti et
-/// al., "Reducing Activation Recomputation in Large Transformer Models", MLSys 2023, arXiv:2205.05198.
+/// al., "Reducing Activation Recomputation in Large Transformer Models", MLSys 2023, arXiv:2205.05198. Context groups:
+/// H. Liu et al., "Ring Attention with Blockwise Transformers for Near-Infinite Context", ICLR 2024, arXiv:2310.01889;
+/// gathered: A. Dubey et al., "The Llama 3 Herd of Models", 2024, arXiv:2407.21783, section 3.3.2; by heads:
+/// S. Jacobs et al., "DeepSpeed Ulysses", 2023, arXiv:2309.14509. Expert groups: D. Lepikhin et al., "GShard", ICLR
+/// 2021, arXiv:2006.16668.
 [[nodiscard]] Architecture member_of(const Architecture& whole, const Degrees& degrees);
 
 /// The number of distinct parameters, as publications count them: without tied copies.

@@ -4,6 +4,8 @@
 #include "sim/workload/operator_cost.hpp"
 #include "sim/workload/places.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -31,8 +33,9 @@ void require_countable(const Architecture& net, std::int64_t samples) {
   double parameters = 0;
   for (const Operator& op : net.operators) {
     bytes += 4.0 * (static_cast<double>(op.input_values) + static_cast<double>(op.output_values));
-    bytes +=
-        4.0 * (static_cast<double>(op.kernel.group.gathered_values) + static_cast<double>(op.kernel.group.made_values));
+    const GroupPart& part = op.kernel.group;
+    bytes += 4.0 * (static_cast<double>(part.gathered_values) + static_cast<double>(part.made_values));
+    bytes += 4.0 * static_cast<double>(part.kept_values);
     bytes += 4.0 * static_cast<double>(op.saved_values) + static_cast<double>(op.saved_bytes);
     bytes += 8.0 * op.kernel.winograd_expansion * static_cast<double>(op.output_values);
     parameters += 4.0 * static_cast<double>(op.parameters + op.tied.parameters);
@@ -118,8 +121,8 @@ Bytes values_bytes(const Build& build, std::int64_t values) {
   return Bytes(values * value_bytes(build.device.precision) * build.samples);
 }
 
-/// The memory of an operator besides the stash: scratch memory, and an input that is gathered for it; in the forward
-/// its output unless some operator keeps it; in the backward the gradients of its output and of its inputs.
+/// The memory of an operator besides the stash: scratch memory, and what is gathered of its input; in the forward its
+/// output unless some operator keeps it; in the backward the gradients of its output, its inputs and what is gathered.
 Bytes operator_workspace(const Build& build, OperatorId id, Bytes scratch) {
   const Operator& op = build.net.operators[id];
   const Bytes gathered = values_bytes(build, op.kernel.group.gathered_values);
@@ -129,13 +132,21 @@ Bytes operator_workspace(const Build& build, OperatorId id, Bytes scratch) {
     if (!input.is_none()) inputs += tensor_bytes(build, input);
   }
   const Bytes forward = build.is_kept[id] ? made - tensor_bytes(build, id) : made;
-  const Bytes backward = made + std::max(inputs, gathered);
+  const Bytes backward = made + inputs + gathered - values_bytes(build, op.kernel.group.gathered_part);
   return scratch + gathered + std::max(forward, backward);
 }
 
 /// Rounds to the nanosecond: a cost model is not more precise, and so files are the same on every machine. Operators
 /// are rounded one by one, so that the same operators take the same time as one layer and as several.
 Seconds rounded(Seconds time) { return Seconds(std::round(time.value() * 1e9) / 1e9); }
+
+Bytes expert_parameters_of(const Build& build, const std::vector<OperatorId>& operators) {
+  std::int64_t parameters = 0;
+  for (const OperatorId id : operators) {
+    if (build.net.operators[id].kernel.is_expert) parameters += build.net.operators[id].parameters;
+  }
+  return Bytes(parameter_bytes(build.device.precision) * parameters);
+}
 
 /// The parameters of operators on one device: those of an operator and of the ones that share them count once.
 Bytes parameters_of(const Build& build, const std::vector<OperatorId>& operators) {
@@ -166,23 +177,31 @@ void add_tied(const Build& build, LayerGraph& graph) {
   }
 }
 
-void add_exchanges(const Build& build, const Operator& op, Layer& layer) {
+void add_exchanges(const Build& build, const Operator& op, const OperatorCost& cost, Layer& layer) {
   for (const OperatorExchange& each : op.kernel.group.exchanges) {
     const Bytes bytes = values_bytes(build, each.values) + Bytes(each.bytes * build.samples);
-    add_exchange(each.backward ? layer.backward_exchanges : layer.forward_exchanges,
-                 {.kind = each.kind, .bytes = bytes, .hidden = each.hidden});
+    const Seconds own = rounded(each.backward ? cost.backward_input + cost.backward_weight : cost.forward);
+    const Seconds beside = each.beside_part > 0 ? own / static_cast<double>(each.beside_part) : Seconds(0);
+    add_exchange(each.backward ? layer.backward_exchanges : layer.forward_exchanges, {.kind = each.kind,
+                                                                                      .bytes = bytes,
+                                                                                      .count = each.count,
+                                                                                      .hidden = each.hidden,
+                                                                                      .among = each.among,
+                                                                                      .beside = beside});
   }
 }
 
 void add_operators(const Build& build, LayerId id, Layer& layer) {
   layer.parameters = parameters_of(build, build.members[id]);
+  layer.experts = expert_parameters_of(build, build.members[id]);
   layer.stash = sum_of(build, kept(build, id));
   for (const OperatorId member : build.members[id]) {
     const Operator& op = build.net.operators[member];
     const OperatorCost cost = operator_cost(op, build.device, build.device.precision, build.samples);
-    layer.stash += Bytes((op.saved_bytes + op.saved_values * value_bytes(build.device.precision)) * build.samples);
+    layer.stash += Bytes(op.saved_bytes * build.samples);
+    layer.stash += values_bytes(build, op.saved_values + op.kernel.group.kept_values);
     layer.workspace = std::max(layer.workspace, operator_workspace(build, member, cost.scratch));
-    add_exchanges(build, op, layer);
+    add_exchanges(build, op, cost, layer);
   }
   const LayerTimes times = computed_times(build.net, build.members[id], build.device, build.samples);
   layer.forward = times.forward;
@@ -229,6 +248,36 @@ void add_tensors(const Build& build, LayerGraph& graph) {
   }
 }
 
+const char* describe(ContextAttention attention) {
+  switch (attention) {
+    case ContextAttention::Ring: return "keys and values that pass around a ring";
+    case ContextAttention::AllGather: return "keys and values that each gathers";
+    case ContextAttention::AllToAll: return "some of the heads for all tokens on each";
+  }
+  return "";
+}
+
+/// Which of the devices that run a layer together the figures are of; empty for one device.
+std::string describe_member(const Degrees& degrees) {
+  std::string text;
+  const auto add = [&](std::int64_t members, const std::string& what) {
+    text += (text.empty() ? "; figures of one of " : " and of one of ") + std::to_string(members) + what;
+  };
+  if (degrees.tensor > 1) {
+    add(degrees.tensor, " devices that divide each layer");
+    text += degrees.sequence ? ", with sequence parallelism" : ", without sequence parallelism";
+  }
+  if (degrees.context > 1) {
+    add(degrees.context, " devices that divide the tokens of each sample, with ");
+    text += describe(degrees.attention);
+  }
+  if (degrees.expert > 1) {
+    add(degrees.expert, " devices that divide the experts of each block");
+    if (degrees.imbalance > 1) text += fmt::format(", the one with {} times the mean of tokens", degrees.imbalance);
+  }
+  return text;
+}
+
 std::string describe_source(const Architecture& net, const DeviceDescription& device, Granularity granularity,
                             const Degrees& degrees) {
   const std::int64_t tied = tied_parameter_count(net);
@@ -237,11 +286,7 @@ std::string describe_source(const Architecture& net, const DeviceDescription& de
                      " by the cost model of docs/explanation/cost-model.md, at " + to_string(granularity) +
                      " granularity; " + std::to_string(parameter_count(net)) + " parameters";
   if (tied > 0) text += " and " + std::to_string(tied) + " in tied copies";
-  if (degrees.tensor > 1) {
-    text += "; figures of one of " + std::to_string(degrees.tensor) + " devices that divide each layer";
-    text += degrees.sequence ? ", with sequence parallelism" : ", without sequence parallelism";
-  }
-  return text + "; network: " + net.source;
+  return text + describe_member(degrees) + "; network: " + net.source;
 }
 
 /// The profile of the network that `net` is or that it is a member's part of; name, source and work are left out.
@@ -292,6 +337,7 @@ Model build_model(const Architecture& architecture, const DeviceDescription& dev
   graph.source = describe_source(architecture, device, granularity, degrees);
   graph.work = {forward_flops(architecture), masked_flops(architecture), architecture.tokens};
   graph.degrees = degrees;
+  graph.copies = copies_in(degrees);
   return {{std::move(graph)}, {}, {}};
 }
 

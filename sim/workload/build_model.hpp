@@ -30,8 +30,10 @@ namespace stagecraft {
 /// live only while it runs. `tensors` are those that pass between layers. So the stash, the time and the workspace of a
 /// stage do not depend on the granularity of its layers.
 ///
-/// With `degrees` the figures are those of one member of a tensor group, and layers have what the group exchanges; work
-/// is that of the whole. Edges and tensors are as a member holds them: what all members have alike counts in full.
+/// With `degrees` the figures are those of one member of a group, and layers have what the group exchanges; work is
+/// that of the whole. Edges and tensors are as a member holds them: what all members have alike counts in full. A
+/// member has `microbatch_size` samples, or parts of them that it shares with its tensor and context group; members
+/// with samples of their own (`Degrees::samples`) have as many each.
 /// **Requires** microbatch_size > 0. **Throws** InputError where the device lacks the precision, where the network is
 /// larger than 2^53 bytes, as `member_of` and as `places_of`.
 /// **Cost** O(operators log operators).

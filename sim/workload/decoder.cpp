@@ -1,6 +1,7 @@
 #include "sim/workload/decoder.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/workload/decoder_group.hpp"
 #include "sim/workload/decoder_parts.hpp"
 
 #include <fmt/core.h>
@@ -16,32 +17,10 @@ namespace {
 DecoderSize filled_decoder(DecoderSize size) {
   if (size.feed_forward == 0) size.feed_forward = 4 * size.hidden;
   if (size.embedding_size == 0) size.embedding_size = size.hidden;
-  if (size.window == 0) size.window = size.sequence;
+  size.window = size.window == 0 ? size.sequence : std::min(size.sequence, size.window);
   if (size.latent.key_value_rank > 0) return size;
   if (size.head_size == 0) size.head_size = size.hidden / size.heads;
   if (size.key_value_heads == 0) size.key_value_heads = size.heads;
-  return size;
-}
-
-std::vector<DividedCount> divided_counts(const DecoderSize& size) {
-  std::vector<DividedCount> counts{{"heads", size.heads}};
-  if (size.latent.key_value_rank == 0) counts.push_back({"heads of keys and values", size.key_value_heads, true});
-  const bool has_mlp = size.experts.count == 0 || size.experts.dense_layers > 0;
-  if (has_mlp) counts.push_back({"values inside an MLP", size.feed_forward});
-  if (size.experts.shared_feed_forward > 0) {
-    counts.push_back({"values inside the shared experts", size.experts.shared_feed_forward});
-  }
-  return counts;
-}
-
-/// The sizes of one member of a group: of heads, inner sizes and the table of words its part, of experts all.
-DecoderSize member_size(DecoderSize size, const Degrees& degrees) {
-  const std::int64_t members = degrees.tensor;
-  size.heads /= members;
-  size.feed_forward /= members;
-  size.experts.shared_feed_forward /= members;
-  if (size.latent.key_value_rank == 0) size.key_value_heads = std::max<std::int64_t>(1, size.key_value_heads / members);
-  size.vocabulary = vocabulary_rows(size.vocabulary, degrees);
   return size;
 }
 
@@ -155,8 +134,8 @@ Architecture decoder_member(const std::string& name, const DecoderSize& filled, 
   Architecture& net = decoder.draft.net;
   net.name = name;
   net.summary = decoder_summary(filled);
-  net.input_bytes = kTokenBytes * filled.sequence;
-  net.tokens = filled.sequence;
+  net.input_bytes = kTokenBytes * decoder.size.sequence;
+  net.tokens = decoder.size.sequence;
   OperatorId stream = add_decoder_embedding(decoder);
   for (std::int64_t block = 0; block < filled.layers; ++block) stream = add_decoder_block(decoder, block, stream);
   add_decoder_head(decoder, stream);
@@ -176,8 +155,9 @@ Architecture decoder(const std::string& name, const DecoderSize& size) {
   }
   const DecoderSize filled = filled_decoder(size);
   Architecture net = decoder_member(name, filled, {});
+  net.division.by_tokens = true;
   net.division.member = [name, filled](const Degrees& degrees) {
-    require_divisible(name, divided_counts(filled), filled.sequence, degrees);
+    require_divisible_decoder(name, filled, degrees);
     return decoder_member(name, filled, degrees);
   };
   return net;

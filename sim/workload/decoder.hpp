@@ -22,7 +22,8 @@ enum class DecoderHalves {
   ParallelOneNorm  ///< both read one norm of the block's input; one addition (Falcon-7B)
 };
 
-/// Experts in place of the MLP. Loads are balanced: each expert gets an equal share of the tokens.
+/// Experts in place of the MLP. Loads are balanced, unless an expert group's `imbalance` says otherwise: each expert
+/// gets an equal share of the tokens.
 struct ExpertSize {
   std::int64_t count = 0;                ///< experts of a block; 0: the network has none
   std::int64_t active = 0;               ///< experts that a token visits, at most `count`
@@ -116,8 +117,8 @@ struct DecoderDefect {
 
 /// Layers `embedding`, `block0.attention`, `block0.mlp` or `block0.experts`, …, `head` (last norm, projection to the
 /// vocabulary, loss); blocks `embedding`, `block0`, …. Attention is fused: nothing of the size of its scores is kept or
-/// moved, and its time leaves out what the causal mask hides. All experts are on the block's device. `source` is left
-/// to the caller.
+/// moved, and its time leaves out what the causal mask hides. `source` is left to the caller. `member_of` takes groups
+/// of all degrees.
 /// **Throws** InputError for sizes that have a defect.
 /// **Source** docs/reference/formats/architecture.md names the papers of the families; fused attention: T. Dao et al.,
 /// "FlashAttention", NeurIPS 2022, arXiv:2205.14135.

@@ -1,6 +1,5 @@
 #include "sim/workload/decoder_parts.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace stagecraft {
@@ -55,9 +54,7 @@ OperatorId add_latent_attention(DecoderDraft& decoder, OperatorId normal) {
   const OperatorId up =
       add_linear(draft, "key_value_up", latent, narrow, size.heads * (part.nope + part.value), Bias::Without);
   const OperatorId heads = add_latent_heads(decoder, queries, up, down);
-  const FusedAttentionShape shape{size.heads, size.sequence, std::min(size.sequence, size.window),
-                                  part.nope + part.rope, part.value};
-  return add_fused_attention(draft, {heads}, draft.net.operators[heads].output_values, shape);
+  return add_decoder_fused_attention(decoder, {heads}, {size.heads, part.nope + part.rope, part.value});
 }
 
 OperatorId add_grouped_attention(DecoderDraft& decoder, OperatorId normal) {
@@ -71,10 +68,8 @@ OperatorId add_grouped_attention(DecoderDraft& decoder, OperatorId normal) {
   const OperatorId values = add_entry_product(draft, "value", normal, all, narrow, bias);
   std::vector<OperatorId> inputs = {queries, keys, values};
   if (size.form.rotary || size.form.query_key_norm) inputs = {add_rotated(decoder, queries, keys), values};
-  const FusedAttentionShape shape{size.heads, size.sequence, std::min(size.sequence, size.window), size.head_size,
-                                  size.head_size};
-  const std::int64_t read = size.sequence * (size.heads + 2 * size.key_value_heads) * size.head_size;
-  return add_fused_attention(draft, std::move(inputs), read, shape);
+  return add_decoder_fused_attention(decoder, std::move(inputs),
+                                     {size.key_value_heads, size.head_size, size.head_size});
 }
 
 }  // namespace

@@ -1,17 +1,55 @@
 #include "sim/workload/decoder_parts.hpp"
 
+#include <cmath>
+
 namespace stagecraft {
 namespace {
 
 constexpr std::int64_t kRoutingBytes = 4;  ///< of the probability of a token and expert, fp32
+
+/// The parameters of a product are there once for each expert.
+OperatorId repeated(Draft& draft, OperatorId product, std::int64_t experts) {
+  draft.net.operators[product].parameters *= experts;
+  draft.net.operators[product].kernel.is_expert = true;
+  return product;
+}
+
+/// Vectors that a member puts together for experts, one for each of its tokens and the experts that it visits.
+Rows sent_rows(const DecoderDraft& decoder) {
+  return {decoder.size.experts.active * decoder.rows().count, decoder.size.hidden};
+}
+
+/// Those that its own experts get: as many, or if an expert group is not balanced what the busiest member gets.
+Rows received_rows(const DecoderDraft& decoder) {
+  constexpr double kRoundingError = 1e-12;
+  const Rows sent = sent_rows(decoder);
+  const Degrees& degrees = decoder.draft.degrees;
+  if (degrees.expert == 1) return sent;
+  const double most = degrees.imbalance * static_cast<double>(sent.count);
+  return {std::llround(std::ceil(most * (1.0 - kRoundingError))), sent.width};
+}
+
+/// Each member of an expert group gets the vectors of its experts from all, or gives back what it made of them; the
+/// gradients go the other way. It has its own and the others' vectors at the same time.
+void exchange_vectors(DecoderDraft& decoder, OperatorId id) {
+  if (decoder.draft.degrees.expert == 1) return;
+  for (const bool backward : {false, true}) {
+    add_exchange_of(decoder.draft, id,
+                    {.kind = Exchange::Kind::AllToAll,
+                     .backward = backward,
+                     .values = received_rows(decoder).values(),
+                     .among = Exchange::Among::Expert});
+  }
+  GroupPart& part = decoder.draft.net.operators[id].kernel.group;
+  part.gathered_values = part.gathered_part = sent_rows(decoder).values();
+}
 
 OperatorId add_wide_product(DecoderDraft& decoder, const std::string& name, OperatorId input, const DecoderMlp& mlp) {
   const Bias bias = decoder.size.form.mlp_bias ? Bias::With : Bias::Without;
   const Rows outer{mlp.inner.count, decoder.size.hidden};
   if (mlp.experts == 0) return add_entry_product(decoder.draft, name, input, outer, mlp.inner.width, bias);
   const OperatorId added = add_linear(decoder.draft, name, input, outer, mlp.inner.width, bias);
-  decoder.draft.net.operators[added].parameters *= mlp.experts;
-  return added;
+  return repeated(decoder.draft, added, mlp.experts);
 }
 
 OperatorId add_narrow_product(DecoderDraft& decoder, OperatorId input, const DecoderMlp& mlp) {
@@ -20,8 +58,7 @@ OperatorId add_narrow_product(DecoderDraft& decoder, OperatorId input, const Dec
   const std::int64_t to = decoder.size.hidden;
   if (mlp.experts == 0) return add_exit_product(decoder.draft, name, input, mlp.inner, to, bias, mlp.sum);
   const OperatorId added = add_linear(decoder.draft, name, input, mlp.inner, to, bias);
-  decoder.draft.net.operators[added].parameters *= mlp.experts;
-  return added;
+  return repeated(decoder.draft, added, mlp.experts);
 }
 
 /// The activation; of a gated MLP times the other half, one kernel.
@@ -50,23 +87,29 @@ OperatorId add_routing(DecoderDraft& decoder, OperatorId normal) {
   return add_operator(decoder.draft, "routing", op);
 }
 
-/// Puts the tokens of each expert beside each other.
+/// Puts the tokens of each expert beside each other, on the member that has it.
 OperatorId add_dispatch(DecoderDraft& decoder, OperatorId normal, OperatorId routing) {
   Operator op;
   op.inputs = {normal, routing};
   op.input_values = decoder.rows().values();
-  op.output_values = decoder.size.experts.active * op.input_values;
-  return add_operator(decoder.draft, "dispatch", op);
+  op.output_values = received_rows(decoder).values();
+  const OperatorId dispatched = add_operator(decoder.draft, "dispatch", op);
+  exchange_vectors(decoder, dispatched);
+  return dispatched;
 }
 
-/// The weighted sum of what its experts made of a token; the gradient of the weights needs it.
+/// The weighted sum of what its experts made of a token; the gradient of the weights needs it. Routed experts are
+/// whole: each member of a tensor group has the sum over all of them for its tokens, which without sequence parallelism
+/// are all tokens, so only what shared experts made of a token is still to be added up. Yet the exchange is there in
+/// each block, with any expert group: every half of a block is left by one.
 OperatorId add_combine(DecoderDraft& decoder, OperatorId made) {
   Operator op;
   op.inputs = {made};
   op.output_values = decoder.rows().values();
-  op.input_values = decoder.size.experts.active * op.output_values;
+  op.input_values = sent_rows(decoder).values();
   op.saves_input = true;
   const OperatorId combined = add_operator(decoder.draft, "combine", op);
+  exchange_vectors(decoder, combined);
   exchange_sum(decoder.draft, combined, decoder.all_rows());
   return combined;
 }
@@ -96,8 +139,9 @@ std::vector<OperatorId> add_decoder_experts(DecoderDraft& decoder, OperatorId no
   const DecoderSize& size = decoder.size;
   const ExpertSize& experts = size.experts;
   const OperatorId tokens = add_dispatch(decoder, normal, add_routing(decoder, normal));
-  const Rows inner{experts.active * decoder.rows().count, experts.feed_forward};
-  const OperatorId made = add_decoder_mlp(decoder, tokens, {"expert_", inner, experts.count});
+  const Rows inner{received_rows(decoder).count, experts.feed_forward};
+  const std::int64_t own = experts.count / decoder.draft.degrees.expert;
+  const OperatorId made = add_decoder_mlp(decoder, tokens, {"expert_", inner, own});
   std::vector<OperatorId> terms = {add_combine(decoder, made)};
   if (experts.shared_feed_forward > 0) {
     const Rows wide{size.sequence, experts.shared_feed_forward};

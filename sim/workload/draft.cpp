@@ -161,7 +161,7 @@ OperatorId add_fused_attention(Draft& draft, std::vector<OperatorId> inputs, std
   op.input_values = read_values;
   op.output_values = shape.queries * shape.heads * shape.value_size;
   op.macs = shape.queries * shape.keys * values_of_pair;
-  if (shape.causal) op.kernel.masked_macs = shape.keys * shape.keys * values_of_pair / 2;
+  op.kernel.masked_macs = shape.twice_masked * values_of_pair / 2;
   op.saves_input = true;
   op.saves_output = true;
   op.saved_bytes = kLogSumBytes * shape.queries * shape.heads;

@@ -108,14 +108,15 @@ OperatorId add_context(Draft& draft, OperatorId masked, OperatorId values, const
 OperatorId add_attention(Draft& draft, OperatorId queries, OperatorId keys, OperatorId values,
                          const AttentionShape& shape);
 
-/// Attention in one kernel: `keys` is the most that a query reads.
+/// Attention in one kernel: `keys` is the most that a query reads, `twice_masked` twice the pairs of a query and such a
+/// key that a causal mask hides.
 struct FusedAttentionShape {
   std::int64_t heads = 0;
   std::int64_t queries = 0;
   std::int64_t keys = 0;
   std::int64_t query_size = 0;  ///< values of a head of the queries and of the keys
   std::int64_t value_size = 0;  ///< values of a head of the values and of the output
-  bool causal = true;           ///< a query reads no key after it
+  std::int64_t twice_masked = 0;
 };
 
 /// `attention`, which reads queries, keys and values, `read_values` in all, from `inputs`. It keeps them, its output

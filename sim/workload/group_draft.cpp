@@ -15,8 +15,10 @@ bool is_group(const Draft& draft) { return draft.degrees.tensor > 1; }
 
 bool divides_tokens(const Draft& draft) { return is_group(draft) && draft.degrees.sequence; }
 
-void add_exchange_of(Draft& draft, OperatorId id, const OperatorExchange& exchange) {
-  draft.net.operators[id].kernel.group.exchanges.push_back(exchange);
+void hold_gathered(Draft& draft, OperatorId reader, Rows whole) {
+  GroupPart& part = draft.net.operators[reader].kernel.group;
+  part.gathered_values = whole.values();
+  part.gathered_part = own_rows(draft, whole).values();
 }
 
 void reduce_in_loss(Draft& draft, OperatorId id, std::int64_t tokens) {
@@ -40,6 +42,10 @@ std::string possible_degrees(const std::vector<DividedCount>& counts) {
 
 }  // namespace
 
+void add_exchange_of(Draft& draft, OperatorId id, const OperatorExchange& exchange) {
+  draft.net.operators[id].kernel.group.exchanges.push_back(exchange);
+}
+
 Rows own_rows(const Draft& draft, Rows whole) {
   return {divides_tokens(draft) ? whole.count / draft.degrees.tensor : whole.count, whole.width};
 }
@@ -54,7 +60,7 @@ OperatorId add_entry_product(Draft& draft, const std::string& name, OperatorId i
 void make_entry(Draft& draft, OperatorId product, Rows from) {
   if (!is_group(draft)) return;
   GroupPart& part = draft.net.operators[product].kernel.group;
-  if (divides_tokens(draft)) part.gathered_values = from.values();
+  if (divides_tokens(draft)) hold_gathered(draft, product, from);
   const TensorReader reader{draft.net.operators[product].inputs.front(), draft.label.layer};
   if (reader == draft.gathered) return;
   draft.gathered = reader;
@@ -71,7 +77,7 @@ void make_entry(Draft& draft, OperatorId product, Rows from) {
 
 void gather(Draft& draft, OperatorId reader, Rows whole) {
   if (!divides_tokens(draft)) return;
-  draft.net.operators[reader].kernel.group.gathered_values = whole.values();
+  hold_gathered(draft, reader, whole);
   add_exchange_of(draft, reader, {.kind = Exchange::Kind::AllGather, .values = whole.values()});
 }
 
@@ -120,7 +126,8 @@ std::int64_t vocabulary_rows(std::int64_t vocabulary, const Degrees& degrees) {
 void require_divisible(const std::string& network, const std::vector<DividedCount>& counts, std::int64_t sequence,
                        const Degrees& degrees) {
   std::vector<DividedCount> all = counts;
-  if (degrees.sequence) all.push_back({"tokens of a sample", sequence});
+  const char* tokens = degrees.context > 1 ? "tokens of a sample on each context rank" : "tokens of a sample";
+  if (degrees.sequence) all.push_back({tokens, sequence});
   for (const DividedCount& each : all) {
     if (is_divisible(each, degrees.tensor)) continue;
     const bool is_few = each.is_copied && each.count < degrees.tensor;

@@ -8,13 +8,16 @@
 
 namespace stagecraft {
 
-/// Drafts of what one member of a tensor group has (`Draft::degrees`). In a group of one device each function appends
+/// Drafts of what one member of a group has (`Draft::degrees`). In a group of one device each function appends
 /// what its namesake in draft.hpp does.
 ///
 /// Each half of a block begins with products that read the vectors of all tokens and ends with products whose outputs
 /// the members add up. Between halves each member has all vectors, or with sequence parallelism those of its tokens.
 
-/// The vectors that a member keeps of these between halves.
+/// Adds an exchange to an operator that has been added.
+void add_exchange_of(Draft& draft, OperatorId id, const OperatorExchange& exchange);
+
+/// The vectors that a member of a tensor group keeps of these between halves.
 [[nodiscard]] Rows own_rows(const Draft& draft, Rows whole);
 
 /// A product that begins a half: it reads `from`, the vectors of all tokens, and makes rows of `to` values. The first
@@ -48,15 +51,15 @@ OperatorId add_group_loss(Draft& draft, OperatorId logits, std::int64_t tokens, 
 /// The rows of a table of words that a member has, padded to a multiple.
 [[nodiscard]] std::int64_t vocabulary_rows(std::int64_t vocabulary, const Degrees& degrees);
 
-/// A number of a network that the members of a group divide among themselves.
+/// A number of a network that the members of a tensor group divide among themselves.
 struct DividedCount {
   std::string what;
   std::int64_t count = 0;
   bool is_copied = false;  ///< where there are fewer than members, each is on several
 };
 
-/// **Throws** InputError if the members cannot divide one of them, or with sequence parallelism the vectors of a
-/// sample, `sequence`. The hint has the degrees that would do.
+/// **Throws** InputError if the members of a tensor group cannot divide one of them, or with sequence parallelism their
+/// vectors of a sample, `sequence`. The hint has the degrees that would do.
 void require_divisible(const std::string& network, const std::vector<DividedCount>& counts, std::int64_t sequence,
                        const Degrees& degrees);
 

@@ -55,7 +55,7 @@ OperatorId add_vit_block(VitDraft& vit, std::int64_t block, OperatorId stream) {
   const Rows heads = vit.heads();
   const OperatorId qkv = add_entry_product(draft, "qkv", normal, all, 3 * heads.width, Bias::With);
   const std::int64_t head = heads.width / vit.size.heads;
-  const FusedAttentionShape shape{vit.size.heads, heads.count, heads.count, head, head, false};
+  const FusedAttentionShape shape{vit.size.heads, heads.count, heads.count, head, head};
   const OperatorId context = add_fused_attention(draft, {qkv}, 3 * heads.values(), shape);
   const OperatorId attended = add_exit_product(draft, "projection", context, heads, rows.width, Bias::With);
   const OperatorId middle = add_stream_sum(draft, "residual", {attended, stream}, rows.values());

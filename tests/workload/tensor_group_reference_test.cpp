@@ -1,4 +1,4 @@
-// What one device of a tensor group has, keeps and exchanges, beside numbers that were computed from tensor shapes
+// What one device of a group has, keeps and exchanges, beside numbers that were computed from tensor shapes
 // independently of this program.
 #include "sim/model/layer_graph.hpp"
 #include "sim/workload/build_model.hpp"
@@ -80,19 +80,12 @@ Architecture network_of(const std::string& name, std::int64_t sequence = 0) {
 Degrees degrees_of(const json& inputs) {
   return {.tensor = number(inputs, "tensor"),
           .sequence = inputs.value("sequence_parallel", false),
-          .vocabulary_multiple = number(inputs, "vocabulary_multiple", 1)};
+          .vocabulary_multiple = number(inputs, "vocabulary_multiple", 1),
+          .context = number(inputs, "context", 1),
+          .expert = number(inputs, "expert", 1)};
 }
 
-/// Only groups that divide layers, not sequences or experts.
-std::vector<json> cases_of_tensor_groups(const std::string& name) {
-  const json file = reference(name);
-  std::vector<json> cases;
-  for (const json& each : file.at("cases")) {
-    const json& inputs = each.at("inputs");
-    if (number(inputs, "context", 1) == 1 && number(inputs, "expert", 1) == 1) cases.push_back(each);
-  }
-  return cases;
-}
+std::vector<json> cases_of(const std::string& name) { return reference(name).at("cases").get<std::vector<json>>(); }
 
 LayerGraph graph_of(const json& inputs, Granularity granularity = Granularity::Block) {
   const Architecture network = network_of(inputs.at("model").get<std::string>(), number(inputs, "sequence"));
@@ -111,13 +104,21 @@ std::pair<std::size_t, std::size_t> layers_of_stage(const json& inputs, std::siz
   return {stage == 0 ? 0 : begin, stage + 1 == blocks.size() ? all : end};
 }
 
-std::int64_t parameters_of_stage(const LayerGraph& graph, const json& inputs) {
+struct StageParameters {
+  std::int64_t all = 0;
+  std::int64_t experts = 0;
+};
+
+StageParameters parameters_of_stage(const LayerGraph& graph, const json& inputs) {
   const auto [begin, end] = layers_of_stage(inputs, graph.layers.size());
-  std::int64_t bytes = 0;
-  for (std::size_t at = begin; at < end; ++at) bytes += graph.layers[LayerId(at)].parameters.value();
+  StageParameters bytes;
+  for (std::size_t at = begin; at < end; ++at) {
+    bytes.all += graph.layers[LayerId(at)].parameters.value();
+    bytes.experts += graph.layers[LayerId(at)].experts.value();
+  }
   const bool has_both = begin == 0 && end == graph.layers.size();
-  if (has_both && !graph.tied.empty()) bytes -= graph.tied.front().bytes.value();
-  return bytes / 2;  // bf16
+  if (has_both && !graph.tied.empty()) bytes.all -= graph.tied.front().bytes.value();
+  return {bytes.all / 2, bytes.experts / 2};  // bf16
 }
 
 const Layer& block_of(const LayerGraph& graph, const json& inputs) {
@@ -136,57 +137,97 @@ std::string name_of(const Exchange& exchange) {
     case Exchange::Kind::AllReduce: return "all-reduce";
     case Exchange::Kind::ReduceScatter: return "reduce-scatter";
     case Exchange::Kind::AllGather: return "all-gather";
+    case Exchange::Kind::AllToAll: return "all-to-all";
+    case Exchange::Kind::Shift: return "ring";
   }
   return "";
 }
 
-/// One line for each collective, sorted: its name and payload.
-std::vector<std::string> lines_of(const std::vector<Exchange>& exchanges) {
+std::string group_of(const Exchange& exchange) {
+  switch (exchange.among) {
+    case Exchange::Among::Tensor: return "tensor";
+    case Exchange::Among::Context: return "context";
+    case Exchange::Among::Expert: return "expert";
+  }
+  return "";
+}
+
+/// What each member sends: in rings, and by an all-to-all to the others.
+std::int64_t sent(const Exchange& exchange, std::int64_t members) {
+  if (exchange.kind == Exchange::Kind::Shift) return exchange.bytes.value();
+  const std::int64_t rounds = exchange.kind == Exchange::Kind::AllReduce ? 2 : 1;
+  return rounds * (members - 1) * exchange.bytes.value() / members;
+}
+
+/// What was counted of one exchange.
+std::string line(const std::string& name, const std::string& group, std::int64_t ranks, std::int64_t payload,
+                 std::int64_t sent) {
+  return name + " among " + std::to_string(ranks) + " of " + group + ": " + std::to_string(payload) + ", sends " +
+         std::to_string(sent);
+}
+
+/// One line for each exchange, sorted.
+std::vector<std::string> lines_of(const std::vector<Exchange>& exchanges, const json& inputs) {
   std::vector<std::string> lines;
   for (const Exchange& each : exchanges) {
-    lines.insert(lines.end(), static_cast<std::size_t>(each.count),
-                 name_of(each) + " " + std::to_string(each.bytes.value()));
+    const std::string group = group_of(each);
+    const std::int64_t ranks = number(inputs, group.c_str());
+    const std::string text = line(name_of(each), group, ranks, each.bytes.value(), sent(each, ranks));
+    lines.insert(lines.end(), static_cast<std::size_t>(each.count), text);
   }
   std::ranges::sort(lines);
   return lines;
 }
 
+/// Likewise; what passes in the same step of a ring is one exchange.
 std::vector<std::string> lines_of(const json& collectives) {
   std::vector<std::string> lines;
+  std::vector<std::int64_t> steps;
+  std::int64_t ring = 0;
   for (const json& each : collectives) {
-    lines.push_back(each.at("collective").get<std::string>() + " " + std::to_string(number(each, "payload")));
+    const std::string name = each.at("collective").get<std::string>();
+    const std::int64_t payload = number(each, "payload");
+    if (name == "ring") {
+      ring = number(each, "ranks");
+      steps.resize(std::max(steps.size(), each.at("steps").get<std::size_t>()));
+      for (std::int64_t at = 0; at < number(each, "steps"); ++at) steps[static_cast<std::size_t>(at)] += payload;
+    } else {
+      lines.push_back(line(name, each.at("group").get<std::string>(), number(each, "ranks"), payload,
+                           number(each, "sent_per_rank")));
+    }
   }
+  for (const std::int64_t payload : steps) lines.push_back(line("ring", "context", ring, payload, payload));
   std::ranges::sort(lines);
   return lines;
 }
 
-/// What each member sends in rings.
-std::int64_t sent(const std::vector<Exchange>& exchanges, std::int64_t members) {
+std::int64_t sum_sent(const std::vector<Exchange>& exchanges, const json& inputs) {
   std::int64_t sum = 0;
-  for (const Exchange& each : exchanges) {
-    const std::int64_t rounds = each.kind == Exchange::Kind::AllReduce ? 2 : 1;
-    sum += each.count * rounds * (members - 1) * each.bytes.value() / members;
-  }
+  for (const Exchange& each : exchanges) sum += each.count * sent(each, number(inputs, group_of(each).c_str()));
   return sum;
 }
 
 }  // namespace
 
-TEST_CASE("tensor group: a member has the parameters that were counted for it" *
+TEST_CASE("group: a member has the parameters that were counted for it" *
           doctest::skip(!std::filesystem::exists(kParallelism))) {
-  const std::vector<json> cases = cases_of_tensor_groups("parameters-per-rank");
-  CHECK(cases.size() == 8);
+  const std::vector<json> cases = cases_of("parameters-per-rank");
+  CHECK(cases.size() == 10);
   for (const json& each : cases) {
     CAPTURE(each.at("id").get<std::string>());
     const json& inputs = each.at("inputs");
-    CHECK(parameters_of_stage(graph_of(inputs), inputs) == number(each.at("expected"), "parameters"));
+    const json& expected = each.at("expected");
+    const StageParameters found = parameters_of_stage(graph_of(inputs), inputs);
+    CHECK(found.all == number(expected, "parameters"));
+    CHECK(found.experts == number(expected, "parameters_expert"));
+    CHECK(found.all - found.experts == number(expected, "parameters_non_expert"));
   }
 }
 
-TEST_CASE("tensor group: a member keeps of a block the bytes that were counted for it" *
+TEST_CASE("group: a member keeps of a block the bytes that were counted for it" *
           doctest::skip(!std::filesystem::exists(kParallelism))) {
-  const std::vector<json> cases = cases_of_tensor_groups("activation-bytes-per-block");
-  CHECK(cases.size() == 9);
+  const std::vector<json> cases = cases_of("activation-bytes-per-block");
+  CHECK(cases.size() == 10);
   for (const json& each : cases) {
     CAPTURE(each.at("id").get<std::string>());
     const json& inputs = each.at("inputs");
@@ -198,19 +239,19 @@ TEST_CASE("tensor group: a member keeps of a block the bytes that were counted f
   }
 }
 
-TEST_CASE("tensor group: the members exchange for a block what was counted for it" *
+TEST_CASE("group: the members exchange for a block what was counted for it" *
           doctest::skip(!std::filesystem::exists(kParallelism))) {
-  const std::vector<json> cases = cases_of_tensor_groups("collectives-per-block");
-  CHECK(cases.size() == 3);
+  const std::vector<json> cases = cases_of("collectives-per-block");
+  CHECK(cases.size() == 6);
   for (const json& each : cases) {
     CAPTURE(each.at("id").get<std::string>());
     const json& inputs = each.at("inputs");
     const json& expected = each.at("expected");
     const Layer block = block_of(graph_of(inputs), inputs);
-    CHECK(lines_of(block.forward_exchanges) == lines_of(expected.at("forward")));
-    CHECK(lines_of(block.backward_exchanges) == lines_of(expected.at("backward")));
-    CHECK(sent(block.forward_exchanges, number(inputs, "tensor")) == number(expected, "sent_forward"));
-    CHECK(sent(block.backward_exchanges, number(inputs, "tensor")) == number(expected, "sent_backward"));
+    CHECK(lines_of(block.forward_exchanges, inputs) == lines_of(expected.at("forward")));
+    CHECK(lines_of(block.backward_exchanges, inputs) == lines_of(expected.at("backward")));
+    CHECK(sum_sent(block.forward_exchanges, inputs) == number(expected, "sent_forward"));
+    CHECK(sum_sent(block.backward_exchanges, inputs) == number(expected, "sent_backward"));
   }
 }
 

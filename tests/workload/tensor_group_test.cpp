@@ -8,6 +8,7 @@
 #include "sim/workload/decoder_families.hpp"
 #include "sim/workload/transformer.hpp"
 #include "sim/workload/vit.hpp"
+#include "tests/workload/group_networks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -18,24 +19,12 @@
 
 namespace stagecraft::tensor_group_test {
 
+using namespace group_networks;
+
 namespace {
 
 constexpr Degrees kPlain{.tensor = 4, .sequence = false};
 constexpr Degrees kSequence{.tensor = 4, .sequence = true};
-
-DecoderSize small_decoder(const std::string& family) {
-  DecoderSize size = decoder_family(family).usual;
-  size.layers = 2;
-  size.hidden = 64;
-  size.heads = 8;
-  size.head_size = 0;
-  size.feed_forward = 96;
-  size.sequence = 16;
-  size.vocabulary = 1000;
-  if (size.experts.count > 0) size.experts.feed_forward = 32;
-  if (size.latent.key_value_rank > 0) size.latent = {.key_value_rank = 32, .nope = 8, .rope = 4, .value = 8};
-  return size;
-}
 
 Architecture small_gpt() {
   return gpt("g", {.layers = 2, .hidden = 64, .heads = 8, .sequence = 16, .vocabulary = 1000, .positions = 16});
@@ -45,42 +34,8 @@ Architecture small_bert(BertHead head) {
   return bert("b", {.layers = 2, .hidden = 64, .heads = 8, .sequence = 16, .vocabulary = 1000, .positions = 16}, head);
 }
 
-LayerGraph graph_of(const Architecture& net, const Degrees& degrees, Granularity granularity = Granularity::Block,
-                    std::int64_t samples = 1) {
-  DeviceDescription device = find_device("H100-SXM5-80GB").value();
-  device.precision = Precision::Bf16;
-  return build_model(net, device, samples, granularity, degrees).profiles.at(0);
-}
-
-Layer layer_of(const LayerGraph& graph, const std::string& name) {
-  const auto found = std::ranges::find(graph.layers, name, &Layer::name);
-  REQUIRE(found != graph.layers.end());
-  return *found;
-}
-
 Exchange exchange(Exchange::Kind kind, std::int64_t bytes, std::int64_t count, bool hidden = false) {
   return {.kind = kind, .bytes = Bytes(bytes), .count = count, .hidden = hidden};
-}
-
-/// Both lists, one after the other, without regard to the order within each.
-bool are_alike(std::vector<Exchange> found, const std::vector<Exchange>& expected) {
-  return found.size() == expected.size() && std::ranges::all_of(expected, [&](const Exchange& each) {
-           return std::ranges::find(found, each) != found.end();
-         });
-}
-
-struct Sums {
-  std::vector<Exchange> forward;
-  std::vector<Exchange> backward;
-};
-
-Sums exchanges_of(const LayerGraph& graph) {
-  Sums sums;
-  for (const Layer& layer : graph.layers) {
-    for (const Exchange& each : layer.forward_exchanges) add_exchange(sums.forward, each);
-    for (const Exchange& each : layer.backward_exchanges) add_exchange(sums.backward, each);
-  }
-  return sums;
 }
 
 std::vector<Architecture> small_networks() {
@@ -99,15 +54,6 @@ std::vector<Architecture> small_networks() {
   networks.push_back(small_bert(BertHead::Pretraining));
   networks.push_back(small_bert(BertHead::MaskedLanguage));
   return networks;
-}
-
-std::string refusal(const Architecture& net, const Degrees& degrees) {
-  try {
-    static_cast<void>(member_of(net, degrees));
-  } catch (const InputError& error) {
-    return error.message() + " | " + error.hint();
-  }
-  return "none";
 }
 
 }  // namespace
