@@ -7,6 +7,7 @@
 #include "experiments/run/replan_choices.hpp"
 #include "planners/registry.hpp"
 #include "sim/io/json_schema.hpp"
+#include "sim/io/plan_degrees.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/workload/catalogue.hpp"
 
@@ -120,6 +121,9 @@ const std::vector<Values>& known_values() {
       {"", "--training", [] { return keys_of(training_option_keys()); }},
       {"", "--memory", memory_policies},
       {"", "--tensor", [] { return Words{"1", "2", "4", "8"}; }},
+      {"", "--context", [] { return Words{"1", "2", "4", "8"}; }},
+      {"", "--context-attention", context_attention_names},
+      {"", "--expert", [] { return Words{"1", "2", "4", "8"}; }},
       {"", "--zero", [] { return Words{"0", "1", "2", "3"}; }},
       {"", "--sequence-parallel", [] { return Words{"true", "false"}; }},
       {"", "--engine", [] { return Words{"replay", "evaluate"}; }},

@@ -1,7 +1,6 @@
 #include "experiments/commands/shared_options.hpp"
 
 #include "experiments/commands/add_option.hpp"
-#include "experiments/run/chosen_degrees.hpp"
 #include "experiments/run/chosen_size.hpp"
 #include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
@@ -113,20 +112,17 @@ void add_planning_options(CLI::App& command, PlanningOptions& options, Microbatc
       "microbatches in an iteration over all replicas, or the least length of an asynchronous run; default: 4 per "
       "device, and for an asynchronous run at least as many as it takes to measure its period");
   add_option(command, "--global-batch", options.global_batch,
-             "samples in an iteration, instead of --microbatches; must be a multiple of the microbatch size");
+             "samples in an iteration, instead of --microbatches; must be a multiple of the samples of a microbatch");
   add_length_options(command, options.length);
   if (size == MicrobatchSize::Chosen) {
-    options.offers_auto = true;
+    options.groups.offers_auto = true;
     add_option(
         command, "--microbatch-size", options.microbatch_size,
         "samples in a microbatch, or auto: each planner's fastest of several sizes, which needs --global-batch or "
-        "--samples-per-update; default: the smallest size that the model file gives");
+        "--samples-per-update; default: the smallest size that the model file gives. Groups of more --expert devices "
+        "than --tensor times --context run several such at once");
   }
-  add_option(command, "--tensor,--tp", options.tensor,
-             std::string("devices that divide each layer's weights and run one microbatch together") +
-                 (options.offers_auto ? ", or auto: each planner's fastest number" : "") + "; default: 1");
-  add_option(command, "--sequence-parallel", options.sequence_parallel,
-             "whether they divide by tokens what they do not divide by weights: true (default) or false");
+  add_group_options(command, options.groups);
   add_option(command, "--zero", options.zero,
              "what the replicas of a stage divide instead of each keeping a copy: 1 the optimizer's state, 2 gradients "
              "too, 3 weights too; default: 0, nothing. The same as the key zero of --training");
@@ -160,20 +156,13 @@ PlanningChoices read_planning_choices(const PlanningOptions& options) {
   choices.global_batch = read_count_option("--global-batch", options.global_batch, 1, run_limits::kMostSamples);
   choices.samples_per_update = read_samples_per_update(options.length);
   choices.run_length = read_run_length(options.length);
-  choices.fastest_size = options.offers_auto && options.microbatch_size == kFastestSize;
+  choices.fastest_size = options.groups.offers_auto && options.microbatch_size == kFastestSize;
   if (!choices.fastest_size) {
     choices.microbatch_size =
         read_count_option("--microbatch-size", options.microbatch_size, 1, run_limits::kMostSamples);
   }
   check_size_choice(choices);
-  choices.fastest_degrees = options.offers_auto && options.tensor == kFastestDegrees;
-  if (!choices.fastest_degrees) {
-    choices.degrees.tensor = read_count_option("--tensor", options.tensor, 1, kMostInGroup).value_or(1);
-  }
-  if (options.sequence_parallel) {
-    choices.degrees.sequence =
-        read_choice_option("--sequence-parallel", *options.sequence_parallel, {"true", "false"}) == "true";
-  }
+  read_group_options(options.groups, choices);
   choices.memory = read_memory_option("--memory", options.memory);
   choices.training = read_training_option(options.training);
   if (const auto zero = read_count_option("--zero", options.zero, 0, kMostDivided)) {

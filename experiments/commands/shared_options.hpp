@@ -1,5 +1,6 @@
 #pragma once
 
+#include "experiments/commands/group_options.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/planning.hpp"
@@ -73,9 +74,7 @@ struct PlanningOptions {
   std::optional<std::string> global_batch;
   LengthOptions length;
   std::optional<std::string> microbatch_size;
-  bool offers_auto = false;  ///< whether the verb takes `auto` for it and for `tensor`
-  std::optional<std::string> tensor;
-  std::optional<std::string> sequence_parallel;
+  GroupOptions groups;  ///< whose `auto` is offered together with that of `microbatch_size`
   std::optional<std::string> zero;
   std::string memory = "cheapest";
   std::optional<std::string> training;

@@ -1,10 +1,13 @@
 #include "experiments/run/chosen_degrees.hpp"
 
 #include "experiments/run/chosen_size.hpp"
+#include "experiments/run/degrees_text.hpp"
 #include "sim/base/activity.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/short_number.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/plan_degrees.hpp"
 
 #include <fmt/core.h>
 
@@ -63,10 +66,26 @@ std::string tried_text(const Tries& tries) {
   return text;
 }
 
+/// What the note says of the best answer, which is for groups of these degrees.
+std::string outcome_text(const TriedDegree& best, const Degrees& degrees) {
+  if (!best.fits()) return degrees.expert == 1 && degrees.context == 1 ? "no tensor groups fit" : "no groups fit";
+  const std::string end = " are the fastest without contention";
+  if (degrees.devices() == 1) return "devices alone" + end;
+  if (degrees.devices() == degrees.tensor && degrees.expert == 1) {
+    return "tensor groups of " + counted(degrees.tensor, "device") + end;
+  }
+  return "groups of " + counted(degrees.devices(), "device") + " (" + degrees_text(degrees) + ")" + end;
+}
+
 Planning plan_at_fastest_degree(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices,
                                 const Say& say) {
   Activity activity("looking for the fastest tensor groups");
-  const std::vector<std::int64_t> degrees = tensor_degrees(inputs.platform);
+  const std::vector<std::int64_t> degrees = tensor_degrees(inputs.platform, choices.degrees);
+  if (degrees.empty()) {
+    throw InputError(
+        "no tensor degree makes groups that divide the nodes of platform " + quote(inputs.platform.spec.name),
+        {"", 0, 0, "--tensor"}, "the other degrees are " + degrees_text(choices.degrees));
+  }
   Tries tries;
   std::optional<InputError> refusal;
   for (const std::int64_t degree : degrees) {
@@ -88,11 +107,8 @@ Planning plan_at_fastest_degree(const PlannerInfo& planner, const Inputs& inputs
   }
   if (best == tries.end()) throw InputError(*refusal);
   for (const std::string& line : best->second.said) say(line);
-  say(fmt::format("note: {}: {}; tried: {}", planner.name,
-                  !best->second.fits() ? "no tensor groups fit"
-                  : best->first == 1
-                      ? "devices alone are the fastest without contention"
-                      : "tensor groups of " + counted(best->first, "device") + " are the fastest without contention",
+  choices.degrees.tensor = best->first;
+  say(fmt::format("note: {}: {}; tried: {}", planner.name, outcome_text(best->second, reduced(choices.degrees)),
                   tried_text(tries)));
   Planning planning = *std::move(best->second.planning);
   planning.time = time;
@@ -101,14 +117,18 @@ Planning plan_at_fastest_degree(const PlannerInfo& planner, const Inputs& inputs
 
 }  // namespace
 
-std::vector<std::int64_t> tensor_degrees(const Platform& platform) {
+std::vector<std::int64_t> tensor_degrees(const Platform& platform, Degrees others) {
   std::map<NodeId, std::int64_t> in_node;
   for (const Device& device : platform.devices) ++in_node[device.node];
   std::int64_t common = 0;
   for (const auto& [node, devices] : in_node) common = std::gcd(common, devices);
+  others.tensor = 1;
+  const bool spans_nodes = others.devices() > common;
+  const std::int64_t whole = spans_nodes ? static_cast<std::int64_t>(platform.devices.size()) : common;
   std::vector<std::int64_t> degrees;
   for (std::int64_t degree = 1; degree <= std::min(common, kMostInGroup); ++degree) {
-    if (common % degree == 0) degrees.push_back(degree);
+    others.tensor = degree;
+    if (common % degree == 0 && !degrees_problem(others) && whole % others.devices() == 0) degrees.push_back(degree);
   }
   return degrees;
 }

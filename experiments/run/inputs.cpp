@@ -9,6 +9,7 @@
 #include "sim/base/text.hpp"
 #include "sim/io/file_remarks.hpp"
 #include "sim/io/model_file.hpp"
+#include "sim/io/plan_degrees.hpp"
 #include "sim/io/platform_file.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/workload/catalogue.hpp"
@@ -315,7 +316,8 @@ std::string profiled_sizes_text(const Model& model) {
 
 LayerGraph profile_at(const Model& model, std::optional<std::int64_t> microbatch_size, StashConvention stash,
                       const std::function<void(const std::string&)>& say, const Degrees& degrees) {
-  if (degrees.devices() > 1) return profile_at(sharded(model, degrees), microbatch_size, stash, say);
+  if (const auto problem = degrees_problem(degrees)) throw InputError(*problem);
+  if (degrees.devices() > 1) return profile_at(sharded(model, reduced(degrees)), microbatch_size, stash, say);
   if (!microbatch_size) microbatch_size = model.profiles.front().microbatch_size;
   check_growth(model, *microbatch_size);
   LayerGraph graph = at_microbatch_size(model, *microbatch_size);

@@ -84,7 +84,8 @@ enum class InputKind { Model, Platform, Study };
 /// The profile at `microbatch_size`, or at the model's smallest measured size if there is none, with the stashes of
 /// that convention; with `degrees` that of a group's member (`sharded`). Passes a warning to `say` if the size lies
 /// outside the range of the measured ones.
-/// **Throws** InputError if its sizes would exceed the limit for model files, and as `sharded`.
+/// **Throws** InputError if its sizes would exceed the limit for model files, for degrees that no group has
+/// (`degrees_problem`), and as `sharded`.
 [[nodiscard]] LayerGraph profile_at(const Model& model, std::optional<std::int64_t> microbatch_size,
                                     StashConvention stash, const std::function<void(const std::string&)>& say,
                                     const Degrees& degrees = {});

@@ -1,5 +1,6 @@
 #include "experiments/run/planning.hpp"
 
+#include "experiments/run/degrees_text.hpp"
 #include "experiments/run/judge.hpp"
 #include "experiments/run/planner_view.hpp"
 #include "experiments/run/update_size.hpp"
@@ -47,21 +48,37 @@ bool runs_asynchronously(const ScheduleChoice& schedule) {
   return !schedule.name.empty() && !require_family(schedule.name).synchronous;
 }
 
+/// All samples that a group runs together: the members that differ in samples have the size of a microbatch each.
+std::int64_t samples_of_microbatch(const LayerGraph& graph, const PlanningChoices& choices) {
+  return graph.microbatch_size * choices.degrees.samples();
+}
+
+/// Of some samples those that each of the members has that differ in samples. Planners count these.
+std::optional<std::int64_t> samples_of_member(const std::optional<std::int64_t>& samples,
+                                              const PlanningChoices& choices) {
+  if (!samples) return std::nullopt;
+  const std::int64_t members = choices.degrees.samples();
+  if (*samples % members == 0) return *samples / members;
+  throw InputError(fmt::format("{} are not a multiple of the {} that a microbatch{} has at least",
+                               counted(*samples, "sample"), members, on_groups_text(choices.degrees)),
+                   {}, "give another --global-batch or --samples-per-update, or the key of a study");
+}
+
 std::int64_t microbatch_count(const PlannerView& view, const PlanningChoices& choices, bool asynchronous) {
-  const LayerGraph& graph = view.graph();
+  const std::int64_t samples = samples_of_microbatch(view.graph(), choices);
   const std::int64_t usual = kMicrobatchesPerDevice * static_cast<std::int64_t>(view.platform().devices.size());
   if (choices.run_length && asynchronous) return *choices.run_length;
   if (choices.microbatches) return asynchronous ? std::max(*choices.microbatches, usual) : *choices.microbatches;
   if (choices.samples_per_update && !asynchronous) {
-    return microbatches_of_update(*choices.samples_per_update, graph.microbatch_size);
+    return microbatches_of_update(*choices.samples_per_update, samples);
   }
   if (!choices.global_batch) return usual;
-  if (*choices.global_batch % graph.microbatch_size != 0) {
-    throw InputError(fmt::format("a global batch of {} samples is not a multiple of the {} samples of a microbatch",
-                                 *choices.global_batch, graph.microbatch_size),
+  if (*choices.global_batch % samples != 0) {
+    throw InputError(fmt::format("a global batch of {} samples is not a multiple of the {} samples of a microbatch{}",
+                                 *choices.global_batch, samples, on_groups_text(choices.degrees)),
                      {}, "choose the size of a microbatch: --microbatch-size, or the key microbatch_size of a study");
   }
-  const std::int64_t whole = *choices.global_batch / graph.microbatch_size;
+  const std::int64_t whole = *choices.global_batch / samples;
   return asynchronous ? std::max(whole, usual) : whole;
 }
 
@@ -89,7 +106,7 @@ PlanRequest make_request(const PlannerInfo& planner, const PlannerView& view, co
                       .microbatches = microbatch_count(view, choices, asynchronous),
                       .training = training_of(choices.training, graph),
                       .options = parse_options(planner, choices.options),
-                      .samples_per_update = choices.samples_per_update,
+                      .samples_per_update = samples_of_member(choices.samples_per_update, choices),
                       .memory = choices.memory};
   const Plan whole = empty_plan(planner, request);
   if (const auto problem = size_problem(graph, whole, choices.iterations)) throw InputError(*problem);
@@ -269,7 +286,8 @@ SizeAnswer size_answer(const Planning& planning) {
 }
 
 std::vector<std::int64_t> sizes_to_choose(const PlanningChoices& choices, std::int64_t end) {
-  return sizes_below(end, choices.global_batch ? choices.global_batch : choices.samples_per_update);
+  const auto& samples = choices.global_batch ? choices.global_batch : choices.samples_per_update;
+  return sizes_below(end, samples_of_member(samples, choices));
 }
 
 std::function<bool(std::int64_t)> quick_test(const PlannerInfo& planner, const Inputs& inputs,

@@ -27,8 +27,8 @@ std::int64_t whole_parts(std::int64_t samples, std::int64_t unit, const std::str
 
 }  // namespace
 
-std::int64_t microbatches_of_update(std::int64_t samples, std::int64_t microbatch_size) {
-  return whole_parts(samples, microbatch_size, "a microbatch");
+std::int64_t microbatches_of_update(std::int64_t samples, std::int64_t of_microbatch) {
+  return whole_parts(samples, of_microbatch, "a microbatch");
 }
 
 ScheduleProgram with_samples_per_update(const LayerGraph& graph, const Platform& platform, ScheduleProgram program,
@@ -36,7 +36,7 @@ ScheduleProgram with_samples_per_update(const LayerGraph& graph, const Platform&
   const Plan plan = program.kept->plan;
   Plan changed = plan;
   if (program.synchronous) {
-    changed.microbatches = microbatches_of_update(samples, plan.microbatch_size);
+    changed.microbatches = microbatches_of_update(samples, plan.microbatch_size * plan.degrees.samples());
   } else {
     const std::int64_t of_round = largest(stage_updates(graph, program)).samples / plan.rounds_per_update;
     changed.rounds_per_update = whole_parts(samples, of_round, "a round of the plan's replicas");

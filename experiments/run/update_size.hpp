@@ -8,9 +8,9 @@
 
 namespace stagecraft {
 
-/// The number of microbatches with that many samples.
+/// The number of microbatches, of so many samples each, with that many samples.
 /// **Throws** InputError if it is not a whole number, with the nearest numbers of samples that are possible.
-[[nodiscard]] std::int64_t microbatches_of_update(std::int64_t samples, std::int64_t microbatch_size);
+[[nodiscard]] std::int64_t microbatches_of_update(std::int64_t samples, std::int64_t of_microbatch);
 
 /// The program of the plan whose updates sum up the gradients of that many samples: with another number of microbatches
 /// of an iteration, or of rounds after which an asynchronous plan updates, so that the stage with the most samples has

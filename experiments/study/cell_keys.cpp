@@ -16,6 +16,7 @@
 #include "experiments/study/vary_keys.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/plan_degrees.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/noise.hpp"
 #include "sim/model/precision.hpp"
@@ -228,70 +229,99 @@ void take_tensor(const Detail& value, CellSpec& spec) {
   if (!spec.planning.fastest_degrees) spec.planning.degrees.tensor = whole(value);
 }
 
-/// The keys with a fixed name, as opposed to paths such as `PLANNER.KEY` or `platform.PATH`.
-const std::vector<CellKey>& plain_keys() {
-  static const std::vector<CellKey> kKeys = {
-      key(
-          "model", [](const Detail& value, CellSpec& spec) { spec.model = word(value); }, name_key),
-      key(
-          "platform", [](const Detail& value, CellSpec& spec) { spec.platform = word(value); }, name_key),
-      {"planner", read_planner, [](const Detail& value, CellSpec& spec) { spec.planner = word(value); }},
-      key("label", nullptr, name_key),
-      {"schedule", read_schedule,
-       [](const Detail& value, CellSpec& spec) {
-         spec.planning.schedule = read_schedule_option("schedule", word(value));
-       }},
-      key(
-          "microbatches", [](const Detail& value, CellSpec& spec) { spec.planning.microbatches = whole(value); },
-          count_key, 1, run_limits::kMostMicrobatches),
-      {"microbatch_size",
-       count_or_word_key("microbatch_size", "samples", run_limits::kMostSamples, {kLargestSize, kFastestSize}),
-       take_microbatch_size},
-      key(
-          "global_batch", [](const Detail& value, CellSpec& spec) { spec.planning.global_batch = whole(value); },
-          count_key, 1, run_limits::kMostSamples),
-      key(
-          "samples_per_update",
-          [](const Detail& value, CellSpec& spec) { spec.planning.samples_per_update = whole(value); }, count_key, 1,
-          run_limits::kMostSamples),
-      key(
-          "run_length", [](const Detail& value, CellSpec& spec) { spec.planning.run_length = whole(value); }, count_key,
-          1, run_limits::kMostMicrobatches),
-      key(
-          "memory",
-          [](const Detail& value, CellSpec& spec) { spec.planning.memory = read_memory_option("memory", word(value)); },
-          word_key, memory_policies()),
+/// The keys that say into how many devices a replica is divided.
+std::vector<CellKey> group_keys() {
+  return {
       {"tensor", count_or_word_key("tensor", "devices", kMostInGroup, {kFastestDegrees}), take_tensor},
       key(
           "sequence_parallel",
           [](const Detail& value, CellSpec& spec) { spec.planning.degrees.sequence = word(value) == "true"; }, word_key,
           std::vector<std::string>{"true", "false"}),
-      {"nodes", count_key(kNodeCount, 1, run_limits::kMostMicrobatches)},
-      {"precision", word_key(kPrecision, {kPrecisions.begin(), kPrecisions.end()})},
-      {"sequence", count_key(kSequence, 1, largest_transformer().sequence)},
       key(
-          "engine",
+          "context", [](const Detail& value, CellSpec& spec) { spec.planning.degrees.context = whole(value); },
+          count_key, 1, kMostInGroup),
+      key(
+          "context_attention",
           [](const Detail& value, CellSpec& spec) {
-            if (word(value) == to_string(EngineChoice::Evaluate)) spec.engine = EngineChoice::Evaluate;
+            spec.planning.degrees.attention = context_attention_of(word(value));
           },
-          word_key, std::vector<std::string>{"replay", "evaluate"}),
+          word_key, context_attention_names()),
       key(
-          "network",
-          [](const Detail& value, CellSpec& spec) {
-            if (word(value) == to_string(NetworkModel::Analytic)) spec.network = NetworkModel::Analytic;
-          },
-          word_key, std::vector<std::string>{"platform", "analytic"}),
-      key(
-          "iterations", [](const Detail& value, CellSpec& spec) { spec.planning.iterations = whole(value); }, count_key,
-          1, run_limits::kMostIterations),
-      key(
-          "events", [](const Detail& value, CellSpec& spec) { spec.events = word(value); }, name_key),
-      {"replan", read_replan, [](const Detail& value, CellSpec& spec) { spec.replan = word(value); }},
-      {"profile_noise", read_noise,
-       [](const Detail& value, CellSpec& spec) { spec.profile_noise = as<double>(value); }},
-      {"training", read_training},
-      {"vary", read_vary},
+          "expert", [](const Detail& value, CellSpec& spec) { spec.planning.degrees.expert = whole(value); }, count_key,
+          1, kMostInGroup),
+      {"imbalance", [](const YamlNode& node, Keys& into) { set_key(into, "imbalance", read_imbalance_factor(node)); },
+       [](const Detail& value, CellSpec& spec) { spec.planning.degrees.imbalance = as<double>(value); }},
   };
+}
+
+std::vector<CellKey> joined_keys(std::vector<CellKey> keys, const std::vector<CellKey>& more) {
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
+}
+
+/// The keys with a fixed name, as opposed to paths such as `PLANNER.KEY` or `platform.PATH`.
+const std::vector<CellKey>& plain_keys() {
+  static const std::vector<CellKey> kKeys = joined_keys(
+      {
+          key(
+              "model", [](const Detail& value, CellSpec& spec) { spec.model = word(value); }, name_key),
+          key(
+              "platform", [](const Detail& value, CellSpec& spec) { spec.platform = word(value); }, name_key),
+          {"planner", read_planner, [](const Detail& value, CellSpec& spec) { spec.planner = word(value); }},
+          key("label", nullptr, name_key),
+          {"schedule", read_schedule,
+           [](const Detail& value, CellSpec& spec) {
+             spec.planning.schedule = read_schedule_option("schedule", word(value));
+           }},
+          key(
+              "microbatches", [](const Detail& value, CellSpec& spec) { spec.planning.microbatches = whole(value); },
+              count_key, 1, run_limits::kMostMicrobatches),
+          {"microbatch_size",
+           count_or_word_key("microbatch_size", "samples", run_limits::kMostSamples, {kLargestSize, kFastestSize}),
+           take_microbatch_size},
+          key(
+              "global_batch", [](const Detail& value, CellSpec& spec) { spec.planning.global_batch = whole(value); },
+              count_key, 1, run_limits::kMostSamples),
+          key(
+              "samples_per_update",
+              [](const Detail& value, CellSpec& spec) { spec.planning.samples_per_update = whole(value); }, count_key,
+              1, run_limits::kMostSamples),
+          key(
+              "run_length", [](const Detail& value, CellSpec& spec) { spec.planning.run_length = whole(value); },
+              count_key, 1, run_limits::kMostMicrobatches),
+          key(
+              "memory",
+              [](const Detail& value, CellSpec& spec) {
+                spec.planning.memory = read_memory_option("memory", word(value));
+              },
+              word_key, memory_policies()),
+          {"nodes", count_key(kNodeCount, 1, run_limits::kMostMicrobatches)},
+          {"precision", word_key(kPrecision, {kPrecisions.begin(), kPrecisions.end()})},
+          {"sequence", count_key(kSequence, 1, largest_transformer().sequence)},
+          key(
+              "engine",
+              [](const Detail& value, CellSpec& spec) {
+                if (word(value) == to_string(EngineChoice::Evaluate)) spec.engine = EngineChoice::Evaluate;
+              },
+              word_key, std::vector<std::string>{"replay", "evaluate"}),
+          key(
+              "network",
+              [](const Detail& value, CellSpec& spec) {
+                if (word(value) == to_string(NetworkModel::Analytic)) spec.network = NetworkModel::Analytic;
+              },
+              word_key, std::vector<std::string>{"platform", "analytic"}),
+          key(
+              "iterations", [](const Detail& value, CellSpec& spec) { spec.planning.iterations = whole(value); },
+              count_key, 1, run_limits::kMostIterations),
+          key(
+              "events", [](const Detail& value, CellSpec& spec) { spec.events = word(value); }, name_key),
+          {"replan", read_replan, [](const Detail& value, CellSpec& spec) { spec.replan = word(value); }},
+          {"profile_noise", read_noise,
+           [](const Detail& value, CellSpec& spec) { spec.profile_noise = as<double>(value); }},
+          {"training", read_training},
+          {"vary", read_vary},
+      },
+      group_keys());
   return kKeys;
 }
 

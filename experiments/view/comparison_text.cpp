@@ -1,4 +1,5 @@
 // The table of a comparison, and the sentences around it.
+#include "experiments/run/degrees_text.hpp"
 #include "experiments/view/basis_words.hpp"
 #include "experiments/view/comparison.hpp"
 #include "experiments/view/events_view.hpp"
@@ -195,6 +196,7 @@ std::string title_of(const Comparison& comparison) {
 /// What rows have in common, or where they differ.
 struct Common {
   std::set<std::int64_t> sizes;  ///< of microbatches, in samples
+  std::vector<Degrees> groups;   ///< each once
   std::set<std::int64_t> updates;
   std::map<Bytes, std::vector<std::string>> buckets;
   std::int64_t zero = 0;  ///< `Training::zero`
@@ -204,7 +206,11 @@ struct Common {
 Common common_of(const Comparison& comparison) {
   Common common;
   for (const ComparisonRow& row : comparison.rows) {
-    if (row.planning) common.sizes.insert(row.planning->graph.microbatch_size);
+    if (row.planning) {
+      common.sizes.insert(row.planning->graph.microbatch_size);
+      const Degrees& groups = row.planning->graph.degrees;
+      if (std::ranges::find(common.groups, groups) == common.groups.end()) common.groups.push_back(groups);
+    }
     if (!row.simulation) continue;
     common.zero = row.plan()->training.zero;
     common.bases.push_back(row.simulation->basis);
@@ -219,8 +225,10 @@ Common common_of(const Comparison& comparison) {
 std::string heading(const Comparison& comparison, const Common& common) {
   std::string text = title_of(comparison) + " (" + counted(comparison.inputs.platform.devices.size(), "device") + ")";
   if (common.updates.size() == 1) text += ", " + counted(*common.updates.begin(), "sample") + " per update";
-  if (common.sizes.size() == 1) text += ", microbatches of " + counted(*common.sizes.begin(), "sample");
+  const Degrees groups = common.groups.size() == 1 ? common.groups.front() : Degrees();
+  if (common.sizes.size() == 1) text += ", microbatches of " + microbatch_text(*common.sizes.begin(), groups);
   if (common.sizes.size() > 1) text += ", microbatches of several sizes";
+  text += on_groups_text(groups);
   if (common.zero > 0) text += ", zero " + std::to_string(common.zero);
   if (comparison.rows.size() < comparison.planners) {
     text += fmt::format(" ({} of {} planners are done)", comparison.rows.size(), comparison.planners);

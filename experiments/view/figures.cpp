@@ -108,8 +108,9 @@ Bytes migrated_bytes(const Report& report) {
 Detail run_throughput(const SimulatedPlan& run) {
   const Report& report = run.simulation.report;
   const Seconds end = report.end;
-  const std::int64_t samples = report.course.windows.empty() ? run.simulation.microbatches() * run.plan.microbatch_size
-                                                             : samples_of(report.course.windows);
+  const std::int64_t of_microbatch = run.plan.microbatch_size * run.plan.degrees.samples();
+  const std::int64_t samples =
+      report.course.windows.empty() ? run.simulation.microbatches() * of_microbatch : samples_of(report.course.windows);
   return end > Seconds(0) ? Detail(static_cast<double>(samples) / end.value()) : Detail();
 }
 

@@ -1,5 +1,6 @@
 #include "experiments/view/plan_view.hpp"
 
+#include "experiments/run/degrees_text.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/explanation.hpp"
 #include "experiments/view/rates_view.hpp"
@@ -270,9 +271,7 @@ std::string kept_text(const LayerGraph& graph, const Training& training) {
 }  // namespace
 
 std::string division_text(const Plan& plan) {
-  std::string text;
-  if (plan.degrees.devices() > 1) text += " on tensor groups of " + std::to_string(plan.degrees.tensor);
-  if (plan.degrees.devices() > 1 && !plan.degrees.sequence) text += " without sequence parallelism";
+  std::string text = on_groups_text(plan.degrees);
   if (plan.training.zero > 0) text += ", zero " + std::to_string(plan.training.zero);
   return text;
 }
@@ -282,8 +281,9 @@ std::string plan_text(const LayerGraph& graph, const Platform& platform, const S
   const Plan& plan = program.kept->plan;
   const std::string planner = plan.planner.empty() ? "" : plan.planner + ": ";
   std::string text = planner + graph.name + " on " + platform.spec.name + ", " + schedule_text(plan.schedule) + ", " +
-                     counted(plan.microbatches, "microbatch") + " of " + counted(plan.microbatch_size, "sample") +
-                     division_text(plan) + "\n" + updates_text(stage_updates(graph, program)) + "\n" +
+                     counted(plan.microbatches, "microbatch") + " of " +
+                     microbatch_text(plan.microbatch_size, plan.degrees) + division_text(plan) + "\n" +
+                     updates_text(stage_updates(graph, program)) + "\n" +
                      stage_table(graph, platform, program, evaluated) + kept_text(graph, plan.training) + "\n" +
                      figures_text("the planner's claim", plan.predicted) +
                      figures_text("evaluated without contention", evaluated.figures());

@@ -38,7 +38,7 @@ struct Stage;
 [[nodiscard]] Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                       const Figures& evaluated);
 
-/// ` on tensor groups of 8, zero 1`: what devices of a group and replicas divide; empty if nothing.
+/// ` on tensor groups of 8, zero 1` (`on_groups_text`): what devices of a group and replicas divide; empty if nothing.
 [[nodiscard]] std::string division_text(const Plan& plan);
 
 /// A plan as text: its stages with the time and memory from the evaluation, and the predicted and evaluated times.

@@ -1,5 +1,6 @@
 #include "experiments/view/simulation_text.hpp"
 
+#include "experiments/run/degrees_text.hpp"
 #include "experiments/view/basis_words.hpp"
 #include "experiments/view/events_view.hpp"
 #include "experiments/view/figures.hpp"
@@ -40,7 +41,7 @@ std::string headline_text(const Simulation& simulation, const Plan& plan) {
   const std::string time = report.period ? "period per microbatch " + format_human_seconds(*report.period)
                                          : "iteration time " + time_or_dash(headline(report.figures()));
   return schedule_text(plan.schedule) + ", " + counted(simulation.length.microbatches, "microbatch") + " of " +
-         counted(plan.microbatch_size, "sample") + division_text(plan) + ": " + time + ", " +
+         microbatch_text(plan.microbatch_size, plan.degrees) + division_text(plan) + ": " + time + ", " +
          short_number(report.throughput) + " samples/s, bubble ratio " + percent(report.bubble_ratio) + "\n";
 }
 

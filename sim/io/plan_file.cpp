@@ -1,6 +1,7 @@
 #include "sim/io/plan_file.hpp"
 
 #include "sim/io/plan_computed.hpp"
+#include "sim/io/plan_degrees.hpp"
 #include "sim/io/plan_training.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
@@ -222,16 +223,6 @@ std::vector<Group> read_replicas(Resolver& names, const YamlNode& node, std::int
   }
   if (missing > 0) node.fail("expected groups of " + std::to_string(size) + " devices, found an incomplete one");
   return replicas;
-}
-
-Degrees read_degrees(const YamlNode& node) {
-  node.allow_keys({"tensor", "sequence", "vocabulary_multiple"});
-  Degrees degrees;
-  if (const auto tensor = node.find("tensor")) degrees.tensor = read_count(*tensor, 1, kMostInGroup);
-  if (const auto sequence = node.find("sequence")) degrees.sequence = read_bool(*sequence);
-  if (const auto rows = node.find("vocabulary_multiple"))
-    degrees.vocabulary_multiple = read_count(*rows, 1, kMostCopies);
-  return degrees.tensor == 1 ? Degrees() : degrees;
 }
 
 Stage read_stage(Resolver& names, const YamlNode& node, const Degrees& degrees) {

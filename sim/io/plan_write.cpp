@@ -1,6 +1,7 @@
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/plan_computed.hpp"
+#include "sim/io/plan_degrees.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/yaml_text.hpp"
 
@@ -38,12 +39,6 @@ Detail swap_item(const Swap& swap, const LayerGraph& graph) {
 }
 
 Detail share_list(const std::vector<std::int64_t>& shares) { return Detail::List(shares.begin(), shares.end()); }
-
-Detail degrees_record(const Degrees& degrees) {
-  Detail::Record record = {{"tensor", degrees.tensor}, {"sequence", degrees.sequence}};
-  if (degrees.vocabulary_multiple > 1) record.emplace_back("vocabulary_multiple", degrees.vocabulary_multiple);
-  return record;
-}
 
 /// A plain name for a device alone.
 Detail group_item(const Group& group, const Platform& platform) {

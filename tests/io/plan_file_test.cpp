@@ -160,6 +160,77 @@ TEST_CASE("plan file: replicas of several devices are lists, or names that follo
   CHECK(read("[gpu0]", "groups: {tensor: 1, sequence: false}\n").plan.degrees == Degrees());
 }
 
+TEST_CASE("plan file: groups say how they divide tokens and experts") {
+  const Inputs in = inputs();
+  const auto degrees = [&](const std::string& groups) {
+    return parse_plan_header("schema: stagecraft/plan/1\nmicrobatch_size: 4\ngroups: " + groups + "\n", "plan").degrees;
+  };
+  Degrees both{.tensor = 4, .sequence = false, .context = 2};
+  both.attention = ContextAttention::AllToAll;
+  both.expert = 16;  // two members with samples of their own
+  both.imbalance = 1.25;
+  CHECK(degrees("{tensor: 4, sequence: false, context: 2, attention: all-to-all, expert: 16, imbalance: 1.25}") ==
+        both);
+  CHECK(both.devices() == 16);
+  CHECK(degrees("{tensor: 4, sequence: false, context: 2, attention: all-to-all, expert: 16, capacity: 1.25}") == both);
+  Plan plan = parse_plan(kPlan, "plan.yaml", in.graph, in.platform).plan;
+  const auto written = [&](const Degrees& of) {
+    plan.degrees = of;
+    const std::string text = write_plan_yaml(plan, in.graph, in.platform);
+    CHECK(parse_plan_header(text, "again").degrees == of);
+    CHECK(parse_plan_header(plan_to_json(plan, in.graph, in.platform), "again").degrees == of);
+    const std::size_t begin = text.find("groups: ");
+    return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
+  };
+  CHECK(written(both) ==
+        "groups: {tensor: 4, sequence: false, context: 2, attention: all-to-all, expert: 16, imbalance: 1.25}");
+  CHECK(written(degrees("{context: 2, attention: ring}")) == "groups: {context: 2}");
+  CHECK(written(degrees("{expert: 8, capacity: none, imbalance: 1.1}")) == "groups: {expert: 8, imbalance: 1.1}");
+  CHECK(written(degrees("{tensor: 8, expert: 8}")) == "groups: {tensor: 8, sequence: true, expert: 8}");
+  CHECK(written(Degrees()).empty());
+}
+
+TEST_CASE("plan file: what groups do not have is left out") {
+  const auto degrees = [&](const std::string& groups) {
+    return parse_plan_header("schema: stagecraft/plan/1\nmicrobatch_size: 4\ngroups: " + groups + "\n", "plan").degrees;
+  };
+  CHECK(degrees("{context: 1, attention: all-gather, expert: 1, imbalance: 2, vocabulary_multiple: 128}") == Degrees());
+  CHECK(degrees("{tensor: 2, context: 1, attention: all-gather, imbalance: 2}") == Degrees{.tensor = 2});
+  CHECK(degrees("{expert: 2, sequence: false}") == degrees("{expert: 2}"));
+}
+
+TEST_CASE("plan file: degrees that make no group are refused") {
+  const auto refusal = [&](const std::string& groups) -> std::string {
+    try {
+      static_cast<void>(
+          parse_plan_header("schema: stagecraft/plan/1\nmicrobatch_size: 4\ngroups: " + groups + "\n", "p"));
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  CHECK(refusal("{tensor: 32, context: 16}") ==
+        "p:3:9: groups: tensor 32 and context 16 make groups of 512 devices, which have at most 256");
+  CHECK(refusal("{tensor: 4, expert: 6}") ==
+        "p:3:9: groups: expert 6 does not divide the 4 devices of tensor 4 and context 1, nor is a multiple of them");
+  CHECK(refusal("{context: 2, attention: rings}").find("unknown value 'rings'") != std::string::npos);
+  CHECK(refusal("{expert: 2, imbalance: 0.5}").find("expected a number from 1 to 256") != std::string::npos);
+  CHECK(refusal("{expert: 2, capacity: some}").find("groups.capacity") != std::string::npos);
+  CHECK(refusal("{expert: 2, imbalance: 1.5, capacity: 1.5}").find("not both") != std::string::npos);
+}
+
+TEST_CASE("plan file: plain names make groups of all of a group's devices, in the order of ranks") {
+  const Inputs in = inputs();
+  const std::string text =
+      "schema: stagecraft/plan/1\nmicrobatch_size: 32\nmicrobatches: 4\ngroups: {context: 2, expert: 4}\n"
+      "schedule: {name: gpipe}\nstages:\n  - {layers: {from: l0, to: l4}, devices: [gpu3, gpu1, gpu0, gpu2]}\n";
+  const Plan plan = parse_plan(text, "plan.yaml", in.graph, in.platform).plan;
+  CHECK(plan.degrees.samples() == 2);
+  Group all;
+  all.devices = {DeviceId(3), DeviceId(1), DeviceId(0), DeviceId(2)};
+  CHECK(plan.stages.front().replicas == std::vector<Group>{all});
+}
+
 TEST_CASE("plan file: the header is read without the model and the platform") {
   CHECK(parse_plan_header(kPlan, "plan.yaml") ==
         PlanHeader{"dawnpiper", "m", "p", "aa", "bb", 32, StashConvention::Input});

@@ -39,7 +39,7 @@ Json answer(const Ran& ran) {
   return json;
 }
 
-Json planned(const Toy& toy, const std::vector<std::string>& set) {
+Json plan_with_set(const Toy& toy, const std::vector<std::string>& set) {
   std::vector<std::string> words{"--planner", "uniform", "--json", "--no-timings"};
   for (const std::string& text : set) words.insert(words.end(), {"--set", text});
   return answer(toy.on("plan", words));
@@ -65,11 +65,11 @@ TEST_CASE("set: a value of a file replaced gives what an edited file gives, in e
 
 TEST_CASE("set: the name of the planner may be left out where there is one, and names may be joined by commas") {
   const Toy toy;
-  const Json whole = planned(toy, {"uniform.stages=2", "uniform.replicas=1"});
-  CHECK(planned(toy, {"stages=2", "replicas=1"}) == whole);
-  CHECK(planned(toy, {"stages=2,uniform.replicas=1"}) == whole);
-  CHECK(planned(toy, {"stages='2', replicas=1"}) == whole);
-  CHECK(planned(toy, {"stages=1,replicas=1"}) != whole);
+  const Json whole = plan_with_set(toy, {"uniform.stages=2", "uniform.replicas=1"});
+  CHECK(plan_with_set(toy, {"stages=2", "replicas=1"}) == whole);
+  CHECK(plan_with_set(toy, {"stages=2,uniform.replicas=1"}) == whole);
+  CHECK(plan_with_set(toy, {"stages='2', replicas=1"}) == whole);
+  CHECK(plan_with_set(toy, {"stages=1,replicas=1"}) != whole);
 }
 
 TEST_CASE("set: an option without a planner is set for all compared planners that have it") {

@@ -23,6 +23,12 @@ base:
   schedule: {name: 1f1b-star, release: asap}
   microbatches: 8
   microbatch_size: 2
+  tensor: 4
+  sequence_parallel: false
+  context: 2
+  context_attention: all-gather
+  expert: 8
+  imbalance: 1.5
   nodes: 3
   engine: evaluate
   network: analytic
@@ -61,6 +67,12 @@ base:
   CHECK(planning.microbatches == 8);
   CHECK(planning.microbatch_size == 2);
   CHECK_FALSE(planning.global_batch);
+  CHECK(planning.degrees == Degrees{.tensor = 4,
+                                    .sequence = false,
+                                    .context = 2,
+                                    .attention = ContextAttention::AllGather,
+                                    .expert = 8,
+                                    .imbalance = 1.5});
   CHECK(planning.iterations == 5);
   CHECK(planning.training.gradient_copies == 3);
   CHECK(planning.training.optimizer_copies == 4);
