@@ -190,11 +190,21 @@ TEST_CASE("list: networks are the architectures") {
   CHECK(run({"list", "networks"}).out == run({"list", "architectures"}).out);
 }
 
-TEST_CASE("plan: a configuration file is no model, and the refusal says what makes one of it") {
+TEST_CASE("plan: a configuration file is a network like one known by name") {
+  const Folder folder;
   const std::string config = kRoot + "/tests/vectors/good/config_llama2_7b.json";
-  const Ran ran = run({"plan", "--model", config, "--platform", "dgx-a100", "--planner", "uniform"});
-  CHECK(ran.code == 2);
-  CHECK(ran.err.find("found a configuration file ('stagecraft model --config " + config) != std::string::npos);
+  const auto planned = [&](const std::string& model, const std::string& file) {
+    const Ran ran = run({"plan", "--model", model, "--platform", "dgx-a100", "--planner", "uniform", "--tensor", "4",
+                         "--sequence", "2048", "--microbatches", "8", "--no-timings", "-o", folder.file(file)});
+    CHECK(ran.code == 0);
+    return ran;
+  };
+  const Ran of_file = planned(config, "config.yaml");
+  const Ran known = planned("llama2-7b", "known.yaml");
+  CHECK(of_file.out.substr(of_file.out.find('\n')) == known.out.substr(known.out.find('\n')));  // but for the name
+  const Ran simulated = run({"simulate", folder.file("config.yaml"), "--model", config, "--no-timings"});
+  CHECK(simulated.code == 0);
+  CHECK(simulated.out == run({"simulate", folder.file("known.yaml"), "--no-timings"}).out);
 }
 
 TEST_CASE("plan: a speed of the only kind, whose times the model has, changes nothing and a note says so") {
