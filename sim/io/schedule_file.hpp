@@ -1,6 +1,5 @@
 #pragma once
 
-#include "sim/model/detail.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/schedule.hpp"
 
@@ -18,14 +17,5 @@ namespace stagecraft {
 
 /// The same of a text; `file_name` is used in messages only.
 [[nodiscard]] Schedule parse_schedule(std::string_view text, const std::string& file_name, const Platform& platform);
-
-/// The keys and values of a schedule file, the same for YAML and JSON.
-/// **Requires** at most one order of each device and each channel, not both explicit transfers and rendezvous, and
-/// joined actions without keys of their own, each after one that is not joined.
-[[nodiscard]] Detail::Record schedule_record(const Schedule& schedule, const Platform& platform);
-
-/// Texts that `parse_schedule` reads back to an equal value; they require what `schedule_record` does.
-[[nodiscard]] std::string write_schedule_yaml(const Schedule& schedule, const Platform& platform);
-[[nodiscard]] std::string schedule_to_json(const Schedule& schedule, const Platform& platform);
 
 }  // namespace stagecraft

@@ -28,7 +28,6 @@
 namespace stagecraft::fuzz {
 namespace {
 
-constexpr std::size_t kManyActions = 10'000;
 constexpr std::size_t kManyOperators = 400;
 
 bool has_many_operators(const Architecture& architecture) { return architecture.operators.size() > kManyOperators; }
@@ -77,16 +76,7 @@ void take_plan(std::string_view input) {
 }
 
 void take_schedule(std::string_view input) {
-  Schedule schedule;
-  if (!takes([&] { schedule = parse_schedule(input, "input", toy_platform()); })) return;
-  std::size_t actions = 0;  // a range of millions is a few letters
-  for (const DeviceOrder& order : schedule.devices) actions += order.actions.size();
-  for (const ChannelOrder& order : schedule.channels) actions += order.actions.size();
-  if (actions > kManyActions) return;
-  for (const std::string& text :
-       {write_schedule_yaml(schedule, toy_platform()), schedule_to_json(schedule, toy_platform())}) {
-    STAGECRAFT_CHECK(parse_schedule(text, "written", toy_platform()) == schedule, "a schedule reads back");
-  }
+  takes([&] { static_cast<void>(parse_schedule(input, "input", toy_platform())); });
 }
 
 void take_events(std::string_view input) {
