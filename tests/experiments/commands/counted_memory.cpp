@@ -29,7 +29,9 @@ Count Counted::narrow_width() const { return std::max(Count{1}, of_.narrow_heads
 Count Counted::attention_parameters() const {
   const Count heads = of_.heads / by_.tensor;
   if (of_.latent > 0) {
-    return of_.hidden * query_width() + of_.hidden * (of_.latent + of_.rope) + of_.latent +
+    const Count from = of_.query_latent > 0 ? of_.query_latent : of_.hidden;
+    const Count down = of_.query_latent * (of_.hidden + 1);  // and its norm
+    return down + from * query_width() + of_.hidden * (of_.latent + of_.rope) + of_.latent +
            of_.latent * heads * (of_.nope + of_.value) + heads * of_.value * of_.hidden;
   }
   const Count made = query_width() + 2 * narrow_width();
@@ -62,7 +64,7 @@ Count Counted::states(const Part& part) const {
   const Held held = parameters(part);
   const auto kept = [&](Count all, Count copies) {
     const auto divided_from = [&](Count zero) { return by_.zero >= zero ? divided_up(all, copies) : all; };
-    return 2 * all + 4 * divided_from(2) + 12 * divided_from(1);
+    return 2 * divided_from(3) + 4 * divided_from(2) + 12 * divided_from(1);
   };
   const Count devices = by_.replicas * by_.devices();
   return kept(held.plain, devices / by_.tensor) + kept(held.experts, devices / by_.expert);
@@ -71,8 +73,9 @@ Count Counted::states(const Part& part) const {
 Count Counted::kept_by_attention() const {
   const Count heads = of_.heads / by_.tensor;
   if (of_.latent > 0) {
-    // What the latent vector is cut from, the vector normalised, queries, keys, values and the output.
-    return 2 * tokens_ * (of_.latent + of_.rope + of_.latent) + 4 * tokens_ +
+    // What each latent vector is cut from, the vector normalised, queries, keys, values and the output.
+    const Count norms = of_.query_latent > 0 ? 2 : 1;
+    return 2 * tokens_ * (2 * of_.latent + of_.rope + 2 * of_.query_latent) + 4 * tokens_ * norms +
            2 * tokens_ * heads * (2 * (of_.nope + of_.rope) + 2 * of_.value) + 4 * tokens_ * heads;
   }
   const Count vectors = 2 * tokens_ * (2 * query_width() + 2 * narrow_width());
@@ -107,6 +110,12 @@ Count Counted::attention_workspace() const {
     const Count from = query_width() + heads * (of_.nope + of_.value) + of_.latent + of_.rope;
     widest = std::max(widest, made + from);
   }
+  if (by_.context > 1) {
+    // Keys and values of others and their gradients, those that are used and in a ring the next ones.
+    const Count own = of_.latent > 0 ? heads * (of_.nope + of_.rope + of_.value) : 2 * narrow_width();
+    const Count output = of_.latent > 0 ? heads * of_.value : query_width();
+    widest = std::max(widest, query_width() + output + 2 * own * (by_.gathers_keys ? by_.context : 2));
+  }
   return 2 * tokens_ * widest;
 }
 
@@ -135,13 +144,14 @@ Count Counted::boundary_buffers(const Part& part) const {
   return 2 * sent * ((part.has_embedding ? 0 : 1) + (part.has_head ? 0 : 1));
 }
 
-/// Two buckets of gradients in fp32, each a layer: the attention or the MLP of a block, the embedding or the head.
+/// Two buckets of gradients in fp32, each a layer: the attention or the MLP of a block, the embedding or the head. If
+/// weights are divided, two of those as well.
 Count Counted::exchange_buffers(const Part& part) const {
   if (by_.zero < 2) return 0;
   Count largest = std::max(attention_parameters(), 3 * of_.hidden * of_.inner / by_.tensor) + norm_;
   if (part.has_embedding) largest = std::max(largest, embedding_parameters());
   if (part.has_head) largest = std::max(largest, head_parameters());
-  return 2 * 4 * largest;
+  return 2 * (by_.zero > 2 ? 4 + 2 : 4) * largest;
 }
 
 Count Counted::peak(const Part& part) const {

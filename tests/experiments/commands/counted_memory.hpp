@@ -28,6 +28,7 @@ struct Shapes {
   Count shared_inner = 0;
   Count dense_blocks = 0;  ///< the first ones, without experts
   Count latent = 0;        ///< the vector from which keys and values are made, or 0; the sizes of a head follow
+  Count query_latent = 0;  ///< that from which queries are made, or 0
   Count nope = 0;
   Count rope = 0;
   Count value = 0;
@@ -38,8 +39,9 @@ struct Division {
   Count tensor = 1;
   Count context = 1;
   Count expert = 1;
-  bool by_tokens = true;  ///< sequence parallelism, if `tensor` is more than 1
-  Count padded_to = 1;    ///< rows of words
+  bool by_tokens = true;      ///< sequence parallelism, if `tensor` is more than 1
+  bool gathers_keys = false;  ///< of all context ranks; else they pass around a ring
+  Count padded_to = 1;        ///< rows of words
   Count imbalance_tenths = 10;
   Count replicas = 1;
   Count samples = 1;  ///< of a microbatch of a rank

@@ -138,6 +138,42 @@ Case deepseek() {
           .second_half = "experts"};
 }
 
+Case deepseek_236b() {
+  Case of = deepseek();
+  of.id = "DeepSeek-V2: tensor 4, context 2, expert 16, 6 stages, zero 1";
+  of.model = "deepseek-v2";
+  of.platform = "superpod-h100-512";
+  of.shapes = {.blocks = 60,
+               .hidden = 5120,
+               .heads = 128,
+               .inner = 12288,
+               .words = 102'400,
+               .sequence = 4096,
+               .experts = 160,
+               .active = 6,
+               .expert_inner = 1536,
+               .shared_inner = 3072,
+               .dense_blocks = 1,
+               .latent = 512,
+               .query_latent = 1536,
+               .nope = 128,
+               .rope = 64,
+               .value = 128};
+  of.division = {.tensor = 4, .context = 2, .expert = 16, .gathers_keys = true, .zero = 1};
+  of.stages = 6;
+  of.groups = "{tensor: 4, context: 2, expert: 16, attention: all-gather}";
+  return of;
+}
+
+Case llama_8b_fsdp() {
+  Case of = llama_8b();
+  of.id = "Llama 3 8B: tensor 2, context 2, 4 replicas, zero 3";
+  of.division.replicas = 4;
+  of.division.zero = 3;
+  of.stages = 1;
+  return of;
+}
+
 Case qwen() {
   Shapes shapes = llama_shapes(28, 3584, 28, 18944);
   shapes.narrow_heads = 4;
@@ -204,7 +240,8 @@ Part part_of(const Case& of, Count stage) {
 
 TEST_CASE("3D plans: a device holds at most what is counted from the shapes of its model, to the byte") {
   const Folder folder;
-  for (const Case& of : {gpt3(), llama_8b(), llama_70b(), mixtral(), deepseek(), qwen()}) {
+  for (const Case& of :
+       {gpt3(), llama_8b(), llama_70b(), mixtral(), deepseek(), qwen(), deepseek_236b(), llama_8b_fsdp()}) {
     CAPTURE(of.id);
     const std::string file = folder.file(of.model + ".yaml");
     write(file, file_of(of).text());
