@@ -91,83 +91,67 @@ TEST_CASE("parallel examples: Llama 3 8B on eight H100 in four replicas that hav
 
 namespace {
 
-/// Llama 3 70B in stages of equally many blocks, which go round four places with groups of tensor 4 times context 2.
-GroupPlanFile llama_70b(int stages, int replicas) {
+/// Llama 3 70B in 20 stages of four blocks, which go round four places. Each has two groups of tensor 4 times context 2.
+GroupPlanFile llama_70b() {
   GroupPlanFile file;
   file.model = "llama3-70b";
   file.platform = "superpod-h100-64";
   file.computed = "device: H100-SXM5-80GB, sequence: 8192, granularity: layer";
   file.groups = "{tensor: 4, sequence: true, context: 2}";
-  file.microbatches = 64 * replicas;
+  file.schedule = "{name: interleaved-1f1b, chunks: 5}";
+  file.microbatches = 128;
   file.devices_of_group = 8;
-  file.replicas = replicas;
-  const int blocks = 80 / stages;
-  for (int stage = 0; stage < stages; ++stage) {
-    const std::string first = "block" + std::to_string(blocks * stage);
-    const std::string last = "block" + std::to_string(blocks * (stage + 1) - 1);
+  file.replicas = 2;
+  for (int stage = 0; stage < 20; ++stage) {
+    const std::string first = "block" + std::to_string(4 * stage);
+    const std::string last = "block" + std::to_string(4 * stage + 3);
     const std::string from = stage == 0 ? "embedding" : first + ".attention";
-    const std::string to = stage == stages - 1 ? "head" : last + ".mlp";
-    file.stages.push_back({"{from: " + from + ", to: " + to + "}", stage % 4 * 8 * replicas, ""});
+    const std::string to = stage == 19 ? "head" : last + ".mlp";
+    file.stages.push_back({"{from: " + from + ", to: " + to + "}", stage % 4 * 16, ""});
   }
   return file;
 }
 
-constexpr Count kBlockOf70B = 281'288'704;
-constexpr Count kTokenNumbersOf70B = 8 * 4096;
+constexpr Count kChunksInFlight = 23;  ///< 2 (p - 1) + (v - 1) p and the one that follows: p = 4, v = 5
 
 }  // namespace
 
-TEST_CASE("parallel examples: Llama 3 70B in chunks on groups that divide layers and sequences") {
+TEST_CASE("parallel examples: Llama 3 70B in chunks, two replicas of groups that divide layers and sequences") {
   const Folder folder;
   const std::string file = folder.file("plan.yaml");
-  GroupPlanFile plan = llama_70b(20, 1);
-  plan.schedule = "{name: interleaved-1f1b, chunks: 5}";
-  write(file, plan.text());
-  const Json report = simulated(file);
-  CHECK(samples(report) == 64);
-  CHECK(report["devices"].size() == 32);
-  constexpr Count kChunks = 23;  // 2 (p - 1) + (v - 1) p and the one that follows: p = 4, v = 5
-  constexpr Count kOfFirstStage = 8;
-  for (std::size_t at = 0; at < 8; ++at) {
-    const Json& device = report["devices"][at];
-    CHECK(device["stages"] == Json{0, 4, 8, 12, 16});
-    check_states(device, {.plain = 4'541'186'048, .plain_copies = 2});
-    CHECK(device["in_flight_peak"] == kChunks);
-    CHECK(device["peak_breakdown"]["stash"] == kChunks * 4 * kBlockOf70B + kOfFirstStage * kTokenNumbersOf70B);
-  }
-}
-
-TEST_CASE("parallel examples: Llama 3 70B in four stages of two replicas on groups that divide layers and sequences") {
-  const Folder folder;
-  const std::string file = folder.file("plan.yaml");
-  write(file, llama_70b(4, 2).text());
+  write(file, llama_70b().text());
   const Json report = simulated(file);
   CHECK(samples(report) == 128);
   CHECK(report["devices"].size() == 64);
+  constexpr Count kStates = 40'870'674'432;
+  constexpr Count kBlock = 281'288'704;
+  constexpr Count kOfFirstStage = 8;
+  constexpr Count kNumbersOfTokens = 8 * 4096;
   for (std::size_t at = 0; at < 16; ++at) {
     const Json& device = report["devices"][at];
-    CHECK(device["stages"] == Json{0});
+    CHECK(device["stages"] == Json{0, 4, 8, 12, 16});
     check_states(device, {.plain = 4'541'186'048, .plain_copies = 2 * 2});
     const Json& kept = device["peak_breakdown"];
-    CHECK(kept["weights"].get<Count>() + kept["gradients"].get<Count>() + kept["optimizer"].get<Count>() ==
-          40'870'674'432);
-    CHECK(kept["stash"] == 4 * (20 * kBlockOf70B + kTokenNumbersOf70B));
+    CHECK(kept["weights"].get<Count>() + kept["gradients"].get<Count>() + kept["optimizer"].get<Count>() == kStates);
+    CHECK(device["in_flight_peak"] == kChunksInFlight);
+    CHECK(kept["stash"] == kChunksInFlight * 4 * kBlock + kOfFirstStage * kNumbersOfTokens);
   }
 }
 
 TEST_CASE("parallel examples: the planner cuts Llama 3 70B into chunks, on every device of 64 H100") {
   const Folder folder;
   const std::string file = folder.file("plan.yaml");
-  const Json plan = planned(file, {"--model", "llama3-70b", "--platform", "superpod-h100-64", "--schedule",
-                                   "interleaved-1f1b,chunks=5", "--tensor", "4", "--context", "2", "--global-batch",
-                                   "128", "--microbatch-size", "1", "--sequence", "8192"});
+  const Json plan = planned(file, {"--model", "llama3-70b", "--platform", "superpod-h100-64", "--set", "stages=20",
+                                   "--schedule", "interleaved-1f1b,chunks=5", "--tensor", "4", "--context", "2",
+                                   "--global-batch", "128", "--microbatch-size", "1", "--sequence", "8192"});
   CHECK(plan["plan"]["microbatches"] == 128);
   CHECK(plan["plan"]["groups"] == Json{{"tensor", 4}, {"sequence", true}, {"context", 2}});
-  CHECK(plan["plan"]["stages"].size() == 8 * 5);
+  CHECK(plan["plan"]["stages"].size() == 20);
+  for (const Json& stage : plan["plan"]["stages"]) CHECK(stage["devices"].size() == 2);
   const Json report = simulated(file);
   CHECK(samples(report) == 128);
   CHECK(report["devices"].size() == 64);
-  CHECK(report["devices"][0]["in_flight_peak"] == 2 * 7 + 4 * 8 + 1);
+  CHECK(report["devices"][0]["in_flight_peak"] == kChunksInFlight);
 }
 
 namespace {
