@@ -91,7 +91,7 @@ TEST_CASE("parallel examples: Llama 3 8B on eight H100 in four replicas that hav
 
 namespace {
 
-/// Llama 3 70B in 20 stages of four blocks, which go round four places. Each has two groups of tensor 4 times context 2.
+/// Llama 3 70B in 20 stages of four blocks, which go round four places with two groups each, of tensor 4 by context 2.
 GroupPlanFile llama_70b() {
   GroupPlanFile file;
   file.model = "llama3-70b";
