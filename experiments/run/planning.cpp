@@ -76,7 +76,10 @@ std::int64_t microbatch_count(const PlannerView& view, const PlanningChoices& ch
   if (*choices.global_batch % samples != 0) {
     throw InputError(fmt::format("a global batch of {} samples is not a multiple of the {} samples of a microbatch{}",
                                  *choices.global_batch, samples, on_groups_text(choices.degrees)),
-                     {}, "choose the size of a microbatch: --microbatch-size, or the key microbatch_size of a study");
+                     {},
+                     choices.degrees.samples() > 1
+                         ? "choose a multiple, or with --microbatch-size how many samples each device has"
+                         : "choose the size of a microbatch: --microbatch-size, or the key microbatch_size of a study");
   }
   const std::int64_t whole = *choices.global_batch / samples;
   return asynchronous ? std::max(whole, usual) : whole;

@@ -239,11 +239,12 @@ Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const
 namespace {
 
 /// `replicas divide the optimizer (zero 1)`; empty if each replica keeps all of it.
-std::string divided_text(const Training& training) {
+std::string divided_text(const Training& training, const Degrees& degrees) {
   constexpr std::array kDivided = {"the optimizer", "gradients and the optimizer",
                                    "weights, gradients and the optimizer"};
   if (training.zero == 0) return "";
-  return std::string("replicas divide ") + kDivided.at(static_cast<std::size_t>(training.zero - 1)) + " (zero " +
+  const std::string who = crosses_ring(degrees) ? "devices with the same parameters" : "replicas";
+  return who + " divide " + kDivided.at(static_cast<std::size_t>(training.zero - 1)) + " (zero " +
          std::to_string(training.zero) + ")";
 }
 
@@ -263,7 +264,7 @@ std::string recipe_text(const LayerGraph& graph, const Training& training) {
 /// A line with what a replica keeps of a parameter; empty where neither a recipe nor a division says it.
 std::string kept_text(const LayerGraph& graph, const Training& training) {
   const std::string recipe = recipe_text(graph, training);
-  const std::string divided = divided_text(training);
+  const std::string divided = divided_text(training, graph.degrees);
   if (recipe.empty() && divided.empty()) return "";
   return recipe + (recipe.empty() || divided.empty() ? "" : "; ") + divided + "\n";
 }

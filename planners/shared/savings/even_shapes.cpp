@@ -26,11 +26,14 @@ std::size_t length_of(const Placement& placement) {
 /// The schedule does not place so many stages. `possible`: the most that it places, up to `wanted`; 0 for none.
 InputError unplaceable(const PlannerInfo& planner, const PlanRequest& request, std::size_t wanted, std::size_t replicas,
                        std::size_t possible) {
+  const std::size_t each = largest_placement(request.schedule, 1, request.graph.layers.size()).size();
+  const std::string hint =
+      each > 1 ? fmt::format("it places {} on each device, so choose a multiple of that", each) : "";
   return InputError(fmt::format("planner {}: schedule {} cannot place {} on {}{}", quote(planner.name),
                                 quote(schedule_text(request.schedule)), counted(wanted, "stage"),
                                 counted(request.platform.devices.size(), "device"),
                                 replicas > 1 ? fmt::format(", with {} replicas each", replicas) : ""),
-                    {}, possible > 0 ? "it can place " + std::to_string(possible) : "");
+                    {}, possible > 0 ? "it can place " + std::to_string(possible) : hint);
 }
 
 /// The length of a pipeline of as many stages as the option asks for, or else as many as there may be.
