@@ -356,6 +356,7 @@ Seconds all_reduce_time(const Platform& platform, const Members& members, Bytes 
 }
 
 Seconds lowered_time(const Platform& platform, const MemberRings& rings, Exchange::Kind kind, Bytes begin, Bytes end) {
+  if (rings.front().size() < 2) return {};
   if (const auto tabulated = tabulated_all_reduce(platform, rings.front().size(), end - begin)) {
     return *tabulated * part_of_all_reduce(kind);
   }

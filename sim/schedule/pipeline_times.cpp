@@ -57,6 +57,7 @@ std::vector<double> paces(const Stage& stage, const std::vector<Seconds>& totals
 std::vector<Seconds> collective_times(const Platform& platform, const MemberRings& rings, Exchange::Kind kind,
                                       const std::vector<Bytes>& sizes, NetworkModel network) {
   const std::vector<DeviceId>& devices = rings.front();
+  if (devices.size() < 2) return std::vector<Seconds>(sizes.size());
   const std::optional<BytesPerSecond> slowest = smallest_bandwidth_among(platform, devices);
   std::vector<Seconds> times;
   if (!slowest) return times;

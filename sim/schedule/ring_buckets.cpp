@@ -36,23 +36,19 @@ struct Exchanged {
   std::vector<Bytes> experts;  ///< the part of it that is in rings of experts; empty: these are no rings of their own
 };
 
-/// Nothing of what one device alone has.
-Exchanged without_single(std::vector<Bytes> parameters, const LayerGraph& graph, const GradientRing& ring,
+/// Nothing of what one device alone has. A device that stands for a group has what several do.
+Exchanged without_single(const std::vector<Bytes>& parameters, const LayerGraph& graph, const GradientRing& ring,
                          const Replicas& replicas) {
-  const Degrees& degrees = replicas.degrees();
   const std::size_t members = one_on_each_device(replicas, ring.members).size();
-  const bool has_plain = in_ring(replicas, members) > 1;
-  const bool has_experts = static_cast<std::int64_t>(members) * copies_in(degrees).experts > 1;
-  Exchanged exchanged{std::move(parameters), {}};
-  if (degrees.expert == degrees.tensor) {
-    if (!has_plain) std::ranges::fill(exchanged.all, Bytes(0));
-    return exchanged;
-  }
+  const bool has_plain = members > 1 || graph.copies.plain > 1;
+  const bool has_experts = members > 1 || graph.copies.experts > 1;
+  const bool is_apart = replicas.degrees().expert != replicas.degrees().tensor;
+  Exchanged exchanged;
   for (std::size_t i = 0; i < ring.layers.size(); ++i) {
-    const Bytes experts = graph.layers[ring.layers[i]].experts;
-    const Bytes plain = exchanged.all[i] - experts;
-    exchanged.experts.push_back(has_experts ? experts : Bytes(0));
-    exchanged.all[i] = exchanged.experts.back() + (has_plain ? plain : Bytes(0));
+    const Bytes of_layer = graph.layers[ring.layers[i]].experts;
+    const Bytes experts = has_experts ? of_layer : Bytes(0);
+    exchanged.all.push_back(experts + (has_plain ? parameters[i] - of_layer : Bytes(0)));
+    if (is_apart) exchanged.experts.push_back(experts);
   }
   return exchanged;
 }

@@ -111,6 +111,23 @@ TEST_CASE("divided state: buckets are reduced under the backward and gathered un
   }
 }
 
+// The second stage of a device gathers after the end of the iteration before, too, and not with the first.
+TEST_CASE("divided state: every iteration is like the first, also with several stages on a device") {
+  const LayerGraph graph = even(4, 1, 2, Bytes(250'000'000));
+  for (const std::int64_t zero : {1, 2, 3}) {
+    CAPTURE(zero);
+    Plan plan = straight(4, 8, "interleaved-1f1b");
+    for (std::uint32_t s = 0; s < 4; ++s) plan.stages[s].replicas = {DeviceId(s % 2), DeviceId(s % 2 + 2)};
+    plan.training.zero = zero;
+    plan.training.gradient_bucket = Bytes(250'000'000);
+    LowerOptions options;
+    options.iterations = 4;
+    const std::vector<Seconds> times = evaluate_plan(graph, pairwise(4, 1e9, 0.01), plan, options).iterations;
+    REQUIRE(times.size() == 4);
+    for (const Seconds time : times) CHECK(time.value() == doctest::Approx(times.front().value()).epsilon(1e-12));
+  }
+}
+
 // Gradients that are divided are reduced after each of a replica's microbatches, layer by layer, one after the other.
 TEST_CASE("divided state: gradients that are divided are reduced after every microbatch") {
   const double gather = 7 * 2e-6 + 7.0 / 8 * 200e6 / 25e9;

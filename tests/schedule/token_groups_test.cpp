@@ -103,6 +103,19 @@ TEST_CASE("token groups: optimizer state is divided by all that hold it, that of
   }
 }
 
+TEST_CASE("token groups: a device that stands for a group keeps what its members do, with the buffers") {
+  for (const std::int64_t zero : {1, 2, 3}) {
+    CAPTURE(zero);
+    Case one = one_stage({.context = 3}, 1, 6);
+    one.plan.training.zero = zero;
+    const Report whole = report_of(one);
+    Case stands = one_stage({}, 1, 6);
+    stands.graph.copies = one.graph.copies;
+    stands.plan.training.zero = zero;
+    CHECK(report_of(stands).devices.front().memory.peak == whole.devices.front().memory.peak);
+  }
+}
+
 TEST_CASE("token groups: a microbatch has samples for each member with samples of its own") {
   const Case one = one_stage({.expert = 4}, 2, 6);
   const Report report = report_of(one);

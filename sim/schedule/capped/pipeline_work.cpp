@@ -78,7 +78,9 @@ std::vector<Seconds> all_reduces_of(const PlanContext& context, const RingBucket
   const MemberRings of_experts = member_rings(context.replicas, ring.members, context.replicas.degrees().expert);
   const Exchange::Kind kind = gradient_exchange(ring);
   std::vector<Seconds> times;
-  if (ring.buckets.empty() || smallest_bandwidth_around(context.platform, members.front()).apart) return times;
+  const bool is_ring = members.front().size() > 1;
+  if (ring.buckets.empty()) return times;
+  if (is_ring && smallest_bandwidth_around(context.platform, members.front()).apart) return times;
   Bytes begin;
   Bytes experts;
   for (const GradientBucket& bucket : ring.buckets) {

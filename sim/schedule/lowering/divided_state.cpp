@@ -45,12 +45,8 @@ const std::vector<OpId>& DividedState::before_forward(ReplicaId replica) {
   if (std::exchange(has_weights_[replica], 1) != 0 && !state_.is_on_ready_lane(replica)) return kNothing;
   Ring& own = ring(replica);
   if (!own.gathered.empty()) return own.gathered;
-  std::vector<OpId> barriers;
-  for (const ReplicaId member : own.members) {
-    const OpId barrier = state_.lanes.barrier(state_.shape.device_index(member));
-    if (!barrier.is_none()) barriers.push_back(barrier);
-  }
-  gather_all(own, std::move(barriers));
+  const OpId barrier = barrier_for(replica);
+  gather_all(own, barrier.is_none() ? std::vector<OpId>{} : std::vector{barrier});
   return own.gathered;
 }
 
@@ -118,7 +114,8 @@ void DividedState::note_backward(const EndedBackward& ended, std::int64_t backwa
   }
 }
 
-void DividedState::end_iteration() {
+void DividedState::end_iteration(OpId barrier) {
+  barrier_ = barrier;
   std::ranges::fill(has_weights_, 0);
   for (Ring& ring : rings_) {
     ring.gathered.clear();
@@ -131,7 +128,7 @@ OpId DividedState::oldest() const {
   OpId oldest = OpId::none();
   const auto hold = [&](OpId op) { oldest = std::min(oldest, op); };
   for (const Ring& ring : rings_) {
-    hold(ring.end);
+    hold(ring.end.is_none() && gathers_under_forwards_ ? barrier_ : ring.end);
     std::ranges::for_each(ring.gathered, hold);
     for (const auto& [number, round] : ring.rounds) {
       for (const std::vector<OpId>& ops : round.completed) std::ranges::for_each(ops, hold);

@@ -59,7 +59,13 @@ class DividedState {
   [[nodiscard]] OpId last_exchange(ReplicaId replica) const {
     return ring_of_[replica] == kNone ? OpId::none() : ring(replica).end;
   }
-  void end_iteration();
+  /// What the first exchange of a ring in this iteration waits for: the end of the iteration before. None in the first
+  /// iteration, and once the replica's ring has exchanged something, which other exchanges wait for.
+  [[nodiscard]] OpId barrier_for(ReplicaId replica) const {
+    return last_exchange(replica).is_none() ? barrier_ : OpId::none();
+  }
+  /// `barrier`: the end of the iteration.
+  void end_iteration(OpId barrier);
   [[nodiscard]] OpId oldest() const;
 
  private:
@@ -89,6 +95,7 @@ class DividedState {
   LoweringState& state_;
   std::int64_t zero_;
   bool gathers_under_forwards_;
+  OpId barrier_;  ///< the end of the iteration before
   std::vector<Ring> rings_;
   IndexVector<ReplicaId, std::size_t> ring_of_;  ///< `kNone` for replicas that divide nothing
   IndexVector<ReplicaId, char> has_weights_;     ///< in this iteration a forward has waited for those that are gathered

@@ -102,11 +102,10 @@ std::vector<OpId> JointPasses::before_gather(ReplicaId replica, std::int64_t num
   std::vector<OpId> before;
   for (const ReplicaId sharer : divided_.sharers(replica)) {
     const auto& [earlier, last] = units_[sharer];
-    OpId unit = last.number <= number - 2 ? last.end : earlier.end;
-    const OpId barrier = state_.lanes.barrier(state_.shape.device_index(sharer));
-    if (!barrier.is_none() && (unit.is_none() || unit < barrier)) unit = barrier;  // weights have changed since
+    const OpId unit = last.number <= number - 2 ? last.end : earlier.end;
     if (!unit.is_none()) before.push_back(unit);
   }
+  if (const OpId barrier = divided_.barrier_for(replica); !barrier.is_none()) before.push_back(barrier);
   return before;
 }
 

@@ -40,7 +40,7 @@ RingCollective::RingCollective(LoweringState& state, RingWork work, bool is_lowe
       const std::int64_t members = std::ssize(devices);
       const Bytes flow = ring_bytes(end, members) - ring_bytes(before, members);
       phases = by_formula(rings, analytic_time(platform, devices, work_.kind, all, flow, *slowest));
-    } else if (end > before) {
+    } else if (end > before && devices.size() > 1) {
       phases = lowered(rings, before, end);
     }
     before = end;

@@ -258,7 +258,7 @@ void Synchronise::end_iteration() {
     if (const OpId last = divided_.last_exchange(id); !last.is_none()) state_.writer.depend_on(last);
     if (state_.is_on_ready_lane(id)) state_.writer.depend_on(workers_[id].last_backwards);
   }
-  divided_.end_iteration();
+  divided_.end_iteration(barrier);
   for (Worker& worker : workers_) {
     worker.backwards = worker.due = 0;
     worker.last_backwards.clear();
