@@ -33,13 +33,9 @@ bool is_architecture(const FileText& file) {
   return schema && schema->kind() == YamlKind::Text && schema->text().starts_with(kArchitectureSchema);
 }
 
-/// A configuration file is no model, but `stagecraft model` makes one of it.
-void refuse_config(const FileText& file) {
-  if (file.text.find("model_type") == std::string::npos && file.text.find("layer_num") == std::string::npos) return;
-  if (!is_hf_config(parse_yaml(file.text, file.path))) return;
-  throw InputError("expected a model file, found a configuration file", {file.path, 0, 0, ""},
-                   "'stagecraft model --config " + file.path +
-                       " --device KIND --microbatch-size B -o model.yaml' makes a model file of it");
+bool is_config(const FileText& file) {
+  if (file.text.find("model_type") == std::string::npos && file.text.find("layer_num") == std::string::npos) return false;
+  return is_hf_config(parse_yaml(file.text, file.path));
 }
 
 /// Throws again what concerns a choice, at the option or key that makes it.
@@ -133,17 +129,34 @@ NamedModel load_network(const std::string& name, const ModelChoice& choice, cons
   return named;
 }
 
-/// The model of an architecture file.
-NamedModel load_architecture(const FileText& file, const ModelChoice& choice, const ReplacedValues& replaced,
-                             const PlatformSpec& platform) {
+Architecture network_of_config(const FileText& file, const ModelChoice& choice, const ReplacedValues& replaced,
+                               NamedModel& named) {
+  const auto parse = [&](std::string_view text, const std::string& path) {
+    return parse_hf_config(text, path, choice.computed.sequence);
+  };
+  HfConfig config = parse_with(file, replaced.values, replaced.option, named.hash, parse);
+  if (!choice.is_of_plan) named.remarks = config.notes;
+  named.remarks.insert(named.remarks.end(), config.warnings.begin(), config.warnings.end());
+  return std::move(config.network);
+}
+
+Architecture network_of_architecture(const FileText& file, const ModelChoice& choice, const ReplacedValues& replaced,
+                                     NamedModel& named) {
   if (choice.computed.sequence) {
     refuse_choice(InputError(quote(file.path) + " is not a network for sequences known by name", {},
                              "an architecture file has its own key 'sequence'"),
                   choice, "sequence");
   }
-  NamedModel named;
   const auto parse = [](std::string_view text, const std::string& path) { return parse_architecture(text, path); };
-  const Architecture network = parse_with(file, replaced.values, replaced.option, named.hash, parse);
+  return parse_with(file, replaced.values, replaced.option, named.hash, parse);
+}
+
+/// The model of a file that describes a network.
+NamedModel load_described(const FileText& file, const ModelChoice& choice, const ReplacedValues& replaced,
+                          const PlatformSpec& platform) {
+  NamedModel named;
+  const Architecture network = is_config(file) ? network_of_config(file, choice, replaced, named)
+                                               : network_of_architecture(file, choice, replaced, named);
   named.computed = completed(file.path, choice, platform);
   const auto precision = named.computed.precision ? precision_of(*named.computed.precision) : std::nullopt;
   auto computed =
@@ -257,15 +270,14 @@ ModelSource find_model(const std::string& name, const ModelChoice& choice, const
     }
   }
   ModelSource source{{*path, read_text_file(*path)}, false, false};
-  refuse_config(source.file);
-  source.needs_platform = is_architecture(source.file);
+  source.needs_platform = is_architecture(source.file) || is_config(source.file);
   return source;
 }
 
 NamedModel load_model(const ModelSource& source, const ModelChoice& choice, const ReplacedValues& replaced,
                       const PlatformSpec* platform) {
   if (source.is_network) return load_network(source.file.path, choice, replaced, *platform);
-  if (source.needs_platform) return load_architecture(source.file, choice, replaced, *platform);
+  if (source.needs_platform) return load_described(source.file, choice, replaced, *platform);
   return load_file(source.file, choice, replaced);
 }
 

@@ -10,7 +10,8 @@
 
 namespace stagecraft {
 
-/// What a name of a model means: a model file, an architecture file, or a network that the program knows.
+/// What a name of a model means: a model file, an architecture file, a `config.json` of Hugging Face, or a network that
+/// the program knows.
 struct ModelSource {
   FileText file;                ///< of a network without text; its name is then the path
   bool is_network = false;      ///< known by name

@@ -28,6 +28,13 @@ Recipe read_recipe(const YamlNode& node) {
   return recipe;
 }
 
+/// Files do not tell which parameters are those of experts.
+void fill_in_experts(const LayerGraph& computed, LayerGraph& given) {
+  for (const LayerId id : indices(given.layers)) {
+    if (id.value() < computed.layers.size()) given.layers[id].experts = computed.layers[id].experts;
+  }
+}
+
 /// What differs between a file's profile and the computed one; empty if nothing does.
 std::string difference(const LayerGraph& found, const LayerGraph& computed) {
   for (LayerId id : indices(found.layers)) {
@@ -126,6 +133,7 @@ Model computed_as_given(const YamlNode& root, LayerGraph given) {
   check_stated_bytes(root, given, model.profiles.front());
   if (!root.find("tied")) given.tied = model.profiles.front().tied;
   fill_in_work(root, model.profiles.front().work, given.work);
+  fill_in_experts(model.profiles.front(), given);
   const std::string differs = difference(given, model.profiles.front());
   if (!differs.empty()) {
     node.fail("the figures are not those that the cost model gives for this network: " + differs + " differs",

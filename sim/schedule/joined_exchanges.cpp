@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -30,21 +32,27 @@ struct PhaseSum {
   std::map<std::pair<DeviceId, DeviceId>, Bytes> bytes;  ///< by the ends of a flow
 };
 
-/// `count`: how many times the phase is run, a part of it where the rest is hidden.
-void add_phase(const Platform& platform, const AllReducePhase& phase, Bytes bytes, double count, PhaseSum& sum) {
-  const Seconds once = latency_before(platform, phase) + std::ranges::max(flow_times(platform, phase, Bytes(0), bytes));
-  sum.time += once * count;
+void add_phase(const Platform& platform, const AllReducePhase& phase, const Exchange& exchange, PhaseSum& sum) {
+  const Seconds once =
+      latency_before(platform, phase) + std::ranges::max(flow_times(platform, phase, Bytes(0), exchange.bytes));
+  sum.time += once * static_cast<double>(exchange.count);
   for (const AllReduceFlow& flow : phase.flows) {
-    sum.bytes[{flow.from, flow.to}] += scale_up(share_up(bytes, flow.part, flow.of), count);
+    sum.bytes[{flow.from, flow.to}] += share_up(exchange.bytes, flow.part, flow.of) * exchange.count;
   }
 }
 
-/// How many of the exchanges are left, of all of which a part is hidden.
-double exposed_count(const Platform& platform, const AllReduce& whole, const Exchange& exchange) {
-  const auto count = static_cast<double>(exchange.count);
-  if (exchange.beside == Seconds()) return count;
-  const Seconds time = lowered_time(platform, whole, Bytes(0), exchange.bytes);
-  return std::max(time - exchange.beside, Seconds()) / time * count;
+/// What is left of exchanges that run beside computations, as one that runs beside nothing. None if nothing is.
+std::optional<Exchange> exposed(const Platform& platform, const AllReduce& whole, Exchange exchange) {
+  if (exchange.beside == Seconds()) return exchange;
+  const auto time = [&](Bytes bytes) { return lowered_time(platform, whole, Bytes(0), bytes); };
+  const Seconds latency = time(Bytes(0));
+  const Seconds left = (time(exchange.bytes) - exchange.beside) * static_cast<double>(exchange.count);
+  if (left <= latency) return std::nullopt;
+  const Seconds all = (time(exchange.bytes) - latency) * static_cast<double>(exchange.count);
+  const double bytes = static_cast<double>((exchange.bytes * exchange.count).value()) * ((left - latency) / all);
+  exchange.bytes = Bytes(static_cast<std::int64_t>(bytes));
+  exchange.count = 1;
+  return exchange;
 }
 
 ExchangedPhase joined_phase(const Platform& platform, const PhaseSum& sum) {
@@ -67,15 +75,15 @@ std::vector<ExchangedPhase> joined_exchanges(const Platform& platform, const Gro
                                              const std::vector<Exchange>& exchanges) {
   STAGECRAFT_CHECK(platform.spec.collectives.table.empty(), "a table tells nothing of links");
   std::map<Slot, PhaseSum> sums;
-  for (const Exchange& exchange : exchanges) {
-    if (exchange.hidden) continue;
-    const MemberRings sets = exchanging(group, degrees, exchange.among);
+  for (const Exchange& given : exchanges) {
+    if (given.hidden) continue;
+    const MemberRings sets = exchanging(group, degrees, given.among);
     if (sets.front().size() < 2) continue;
-    const AllReduce whole = exchange_phases(platform, sets, exchange.kind, exchange.bytes);
-    const double count = exposed_count(platform, whole, exchange);
-    if (count == 0.0) continue;
+    const AllReduce whole = exchange_phases(platform, sets, given.kind, given.bytes);
+    const std::optional<Exchange> exchange = exposed(platform, whole, given);
+    if (!exchange) continue;
     for (std::size_t i = 0; i < whole.phases.size(); ++i) {
-      add_phase(platform, whole.phases[i], exchange.bytes, count, sums[slot_of(exchange, whole.phases.size(), i)]);
+      add_phase(platform, whole.phases[i], *exchange, sums[slot_of(*exchange, whole.phases.size(), i)]);
     }
   }
   std::vector<ExchangedPhase> phases;

@@ -26,7 +26,8 @@ struct ExchangedPhase {
 
 /// The exchanges of a group that follow one another as one collective: phase by phase the bytes of all of them. With
 /// the latencies it takes as long as they do, if nothing else uses the links. What is hidden beside computations is
-/// left out: whole exchanges, or of each flow the part that ends before the computation does.
+/// left out: whole exchanges, or of each flow the part that ends before the computation does; a rest that is not longer
+/// than the latency is left out, too.
 /// **Requires** as `ExchangeClock`, and a platform without a table of bandwidths.
 [[nodiscard]] std::vector<ExchangedPhase> joined_exchanges(const Platform& platform, const Group& group,
                                                            const Degrees& degrees,

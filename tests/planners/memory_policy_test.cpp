@@ -308,10 +308,11 @@ TEST_CASE("memory policy: a device with several stages gets room for all of them
     const LayerGraph graph = stashing_chain(random, 16);
     const PlannerInfo& uniform = find_planner("uniform");
     const Platform roomy = flat_platform(2, 1e3);
-    const Planned free = cut_of(uniform, request_for(uniform, graph, roomy, "interleaved-1f1b", 8));
+    const Planned free =
+        cut_of(uniform, request_for(uniform, graph, roomy, "interleaved-1f1b", 8, {{"replicas", "1"}}));
     const Bytes most = largest_peak(graph, roomy, free.plan);
     const Platform platform = flat_platform(2, 1e3, Bytes(most.value() * 3 / 4));
-    PlanRequest request = request_for(uniform, graph, platform, "interleaved-1f1b", 8);
+    PlanRequest request = request_for(uniform, graph, platform, "interleaved-1f1b", 8, {{"replicas", "1"}});
     request.memory = MemoryPolicy::Recompute;
     const std::optional<Planned> result = with_savings(request, free);
     REQUIRE(result.has_value());

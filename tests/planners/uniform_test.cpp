@@ -183,13 +183,31 @@ TEST_CASE("uniform: a schedule of several chunks gets as many stages on each dev
   for (LayerEdge& edge : graph.edges) edge.bytes = Bytes(0);
   const Platform platform = testing::flat_platform(2, 1000.0);
   const ScheduleChoice schedule{"interleaved-1f1b", {{"chunks", 2}}};
-  const PlanResult result = uniform().plan({graph, platform, schedule, 4, {}, parse_options(uniform(), {})});
+  const Options straight = parse_options(uniform(), {{"replicas", "1"}});
+  const PlanResult result = uniform().plan({graph, platform, schedule, 4, {}, straight});
   const Plan& plan = std::get<Planned>(result).plan;
   REQUIRE(plan.stages.size() == 4);
   for (std::size_t s = 0; s < 4; ++s) {
     CHECK(plan.stages[s].layers.size() == 2);
     CHECK(plan.stages[s].replicas.front() == Group(DeviceId(s % 2)));
   }
+  CHECK(plan.predicted.iteration_time->value() == doctest::Approx(54.0).epsilon(1e-12));
+}
+
+TEST_CASE("uniform: stages of several chunks have replicas too") {
+  LayerGraph graph = testing::chain({1, 1, 1, 1, 1, 1, 1, 1});
+  for (LayerEdge& edge : graph.edges) edge.bytes = Bytes(0);
+  for (Layer& layer : graph.layers) layer.parameters = Bytes(0);
+  const Platform platform = testing::flat_platform(6, 1000.0);
+  const ScheduleChoice schedule{"interleaved-1f1b", {{"chunks", 2}}};
+  const Options four = parse_options(uniform(), {{"stages", "4"}});
+  const PlanResult result = uniform().plan({graph, platform, schedule, 12, {}, four});
+  const Plan& plan = std::get<Planned>(result).plan;
+  for (std::size_t s = 0; s < 4; ++s) {
+    const auto first = static_cast<std::uint32_t>(3 * (s % 2));
+    CHECK(plan.stages[s].replicas == std::vector<Group>{DeviceId(first), DeviceId(first + 1), DeviceId(first + 2)});
+  }
+  // As above on two devices: four microbatches of 12 s, and a stage of 6 s.
   CHECK(plan.predicted.iteration_time->value() == doctest::Approx(54.0).epsilon(1e-12));
 }
 

@@ -10,8 +10,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -41,9 +43,10 @@ NodeForm one_node(std::size_t devices, double latency = 0.0) {
 }
 
 /// The replicas of a plan, each on as many devices.
-void divide(LayerGraph& graph, Plan& plan, std::int64_t size) {
-  graph.degrees.tensor = size;
-  plan.degrees.tensor = size;
+void divide(LayerGraph& graph, Plan& plan, const Degrees& degrees) {
+  const std::int64_t size = degrees.devices();
+  graph.degrees = plan.degrees = degrees;
+  graph.copies = copies_in(degrees);
   for (Stage& stage : plan.stages) {
     for (Group& group : stage.replicas) {
       const std::uint32_t first = group.lead().value() * static_cast<std::uint32_t>(size);
@@ -89,7 +92,7 @@ Timeline replayed(const RandomCase& one, const Events& events = {}) {
 /// much as each of the two sends the other.
 RandomCase two_stages(std::int64_t bytes, std::int64_t tensor, std::int64_t microbatches) {
   RandomCase one{chain(2, 1.0, 2.0, tensor), of_kind_k(one_node(4)), straight(2, microbatches, "gpipe")};
-  divide(one.graph, one.plan, 2);
+  divide(one.graph, one.plan, {.tensor = 2});
   for (Layer& layer : one.graph.layers) {
     layer.forward_exchanges = layer.backward_exchanges = {{Exchange::Kind::AllReduce, Bytes(bytes)}};
   }
@@ -159,8 +162,25 @@ TEST_CASE("shared exchanges: where nothing else crosses its links, an exchange i
   CHECK(count_of(replayed(one), OpKind::ExchangeFlow) == 0);
 }
 
+/// Exchanges of every kind among those who may make them, some of them beside computations.
+std::vector<Exchange> all_kinds() {
+  using Among = Exchange::Among;
+  using Kind = Exchange::Kind;
+  std::vector<Exchange> all;
+  for (const Among among : {Among::Tensor, Among::Context, Among::Expert}) {
+    all.push_back({.kind = Kind::AllGather, .bytes = Bytes(4'567'891), .count = 2, .among = among});
+    all.push_back({.kind = Kind::ReduceScatter, .bytes = Bytes(1001), .among = among});
+    all.push_back({.kind = Kind::AllToAll, .bytes = Bytes(7'654'321), .count = 2, .among = among});
+    all.push_back(
+        {.kind = Kind::Shift, .bytes = Bytes(9'000'001), .count = 3, .among = among, .beside = Seconds(2e-3)});
+    all.push_back({.kind = Kind::Shift, .bytes = Bytes(1001), .count = 3, .among = among, .beside = Seconds(1.0)});
+    all.push_back({.kind = Kind::AllGather, .bytes = Bytes(50'000'000), .count = 7, .hidden = true, .among = among});
+  }
+  return all;
+}
+
 // One microbatch: nothing else is under way while a group exchanges.
-TEST_CASE("shared exchanges: alone, flows take as long as the exchanges") {
+void check_alone(const Degrees& degrees) {
   using Algorithm = CollectiveSpec::Algorithm;
   for (const Algorithm algorithm : {Algorithm::Ring, Algorithm::Hierarchical}) {
     for (const bool spreads : {false, true}) {
@@ -175,7 +195,7 @@ TEST_CASE("shared exchanges: alone, flows take as long as the exchanges") {
       PlatformSpec spec = of_kind_k(form, 0.75).spec;
       spec.collectives.algorithm = algorithm;
       one.platform = build_platform(std::move(spec));
-      divide(one.graph, one.plan, 4);
+      divide(one.graph, one.plan, degrees);
       if (spreads) {  // each group has two devices of either node
         for (std::uint32_t at = 0; at < 2; ++at) {
           const std::uint32_t first = 2 * at;
@@ -185,9 +205,7 @@ TEST_CASE("shared exchanges: alone, flows take as long as the exchanges") {
       }
       for (Layer& layer : one.graph.layers) {
         layer.forward_exchanges = {{Exchange::Kind::AllReduce, Bytes(12'345'677), 3}};
-        layer.backward_exchanges = {{Exchange::Kind::AllGather, Bytes(4'567'891), 2},
-                                    {Exchange::Kind::ReduceScatter, Bytes(1001)},
-                                    {Exchange::Kind::AllGather, Bytes(50'000'000), 7, true}};
+        layer.backward_exchanges = all_kinds();
       }
       CHECK(count_of(replayed(one), OpKind::ExchangeFlow) > 0);
       const Report evaluated = evaluate_plan(one.graph, one.platform, one.plan);
@@ -199,6 +217,14 @@ TEST_CASE("shared exchanges: alone, flows take as long as the exchanges") {
       }
     }
   }
+}
+
+TEST_CASE("shared exchanges: alone, flows take as long as the exchanges") {
+  check_alone({.tensor = 4});
+  check_alone({.tensor = 2, .context = 2});
+  check_alone({.context = 4});
+  check_alone({.expert = 4});
+  check_alone({.tensor = 2, .context = 2, .expert = 4});
 }
 
 /// The window with exchanges that wait for no flow.
@@ -238,6 +264,13 @@ double figure(const Report& report) {
   return report.period ? report.period->value() : report.iterations.back().value();
 }
 
+/// Groups of tokens and experts need a flush.
+Degrees random_degrees(const Plan& plan, std::int64_t size, std::mt19937& random) {
+  if (plan.schedule.name == "pipedream") return {.tensor = size};
+  return std::array{Degrees{.tensor = size}, Degrees{.context = size}, Degrees{.expert = size},
+                    Degrees{.tensor = size, .expert = size}}[random() % 4];
+}
+
 RandomCase random_on_a_node(std::uint32_t seed, std::int64_t size) {
   RandomCase one = random_case(seed);
   std::mt19937 random(seed);
@@ -245,9 +278,17 @@ RandomCase random_on_a_node(std::uint32_t seed, std::int64_t size) {
     const Bytes bytes(5040 * static_cast<std::int64_t>(random() % 80'000));
     layer.forward_exchanges = {{Exchange::Kind::AllReduce, bytes, 1 + static_cast<std::int64_t>(random() % 2)}};
     layer.backward_exchanges = {{Exchange::Kind::AllGather, bytes, 2}, {Exchange::Kind::ReduceScatter, bytes}};
+    layer.forward_exchanges.push_back(
+        {.kind = Exchange::Kind::AllToAll, .bytes = bytes, .among = Exchange::Among::Expert});
+    layer.backward_exchanges.push_back({.kind = Exchange::Kind::Shift,
+                                        .bytes = bytes,
+                                        .count = 2,
+                                        .among = Exchange::Among::Context,
+                                        .beside = Seconds(0.1 * static_cast<double>(random() % 3))});
+    if (one.plan.schedule.name != "pipedream") layer.experts = Bytes(layer.parameters.value() / 2);
   }
   one.platform = of_kind_k(one_node(one.platform.devices.size() * static_cast<std::size_t>(size), 1e-4));
-  divide(one.graph, one.plan, size);
+  divide(one.graph, one.plan, random_degrees(one.plan, size, random));
   return one;
 }
 

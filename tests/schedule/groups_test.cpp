@@ -17,8 +17,9 @@ namespace {
 using testing::random_case;
 using testing::RandomCase;
 
-/// Groups of `size` in place of the devices of a random case. All pairs of devices have links of their own.
-RandomCase expanded(const RandomCase& of_groups, std::int64_t size) {
+/// Groups in place of the devices of a random case. All pairs of devices have links of their own.
+RandomCase expanded(const RandomCase& of_groups, const Degrees& degrees) {
+  const std::int64_t size = degrees.devices();
   RandomCase whole = of_groups;
   PlatformSpec spec = of_groups.platform.spec;
   auto& form = std::get<ExplicitForm>(spec.form);
@@ -30,8 +31,8 @@ RandomCase expanded(const RandomCase& of_groups, std::int64_t size) {
     }
   }
   whole.platform = build_platform(std::move(spec));
-  whole.graph.degrees.tensor = size;
-  whole.plan.degrees.tensor = size;
+  whole.graph.degrees = whole.plan.degrees = degrees;
+  whole.graph.copies = copies_in(degrees);
   for (Stage& stage : whole.plan.stages) {
     for (Group& group : stage.replicas) {
       const std::uint32_t first = group.lead().value() * static_cast<std::uint32_t>(size);
@@ -105,7 +106,7 @@ TEST_CASE("groups: a run on groups is that of one device for each, with their ex
       const bool flushes = groups.plan.schedule.name != "pipedream";
       if (flushes) groups.plan.training.zero = testing::run_together(groups.plan) ? seed % 4 : seed % 3;
       add_exchanges(groups.graph, seed);
-      const RandomCase whole = expanded(groups, size);
+      const RandomCase whole = expanded(groups, {.tensor = size});
       groups.graph = with_times(groups.graph, whole);
       for (Layer& layer : groups.graph.layers) layer.forward_exchanges = layer.backward_exchanges = {};
       CHECK(check_plan(whole.graph, whole.platform, whole.plan).empty());
@@ -115,6 +116,36 @@ TEST_CASE("groups: a run on groups is that of one device for each, with their ex
       const std::optional<LowerBound> of_whole = bound_of(whole);
       REQUIRE(bound.has_value() == of_whole.has_value());
       if (bound) CHECK(of_whole->time <= bound->time * (1.0 + 1e-9));  // computing and exchanging are jobs of their own
+    }
+  }
+}
+
+/// Without parameters, since those of members that divide tokens or experts are in longer rings than those of devices
+/// that stand for groups. All exchanges are among all members.
+TEST_CASE("groups: so is one on groups that divide tokens or experts, but for their gradients") {
+  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    RandomCase groups = random_case(seed);
+    if (groups.plan.schedule.name == "pipedream") continue;
+    if (divides_microbatches(groups.plan)) drop_latencies(groups.platform);
+    add_exchanges(groups.graph, seed);
+    for (Layer& layer : groups.graph.layers) layer.parameters = Bytes(0);
+    groups.graph.tied.clear();
+    for (const Degrees& degrees : {Degrees{.context = 3}, Degrees{.expert = 2}, Degrees{.tensor = 2, .expert = 4}}) {
+      RandomCase one = groups;
+      const auto among = degrees.context > 1 ? Exchange::Among::Context : Exchange::Among::Expert;
+      for (Layer& layer : one.graph.layers) {
+        for (Exchange& each : layer.forward_exchanges) each.among = among;
+        for (Exchange& each : layer.backward_exchanges) each.among = among;
+        layer.forward_exchanges.front().kind = Exchange::Kind::AllToAll;
+        layer.backward_exchanges.front().kind = Exchange::Kind::Shift;
+      }
+      const RandomCase whole = expanded(one, degrees);
+      one.graph = with_times(one.graph, whole);
+      for (Layer& layer : one.graph.layers) layer.forward_exchanges = layer.backward_exchanges = {};
+      CHECK(check_plan(whole.graph, whole.platform, whole.plan).empty());
+      check_alike(evaluate_plan(one.graph, one.platform, one.plan),
+                  evaluate_plan(whole.graph, whole.platform, whole.plan), degrees.devices());
     }
   }
 }

@@ -70,8 +70,7 @@ std::vector<EvenShape> even_shapes(const PlannerInfo& planner, const PlanRequest
   const auto replicas = static_cast<std::size_t>(request.options.count("replicas"));
   if (replicas > 0) return {{longest(planner, request, replicas), replicas}};
   const std::size_t length = longest(planner, request, 1);
-  const bool repeats = require_family(request.schedule.name).placement == straight_placement;
-  const auto most_for = [&](std::size_t runs) { return repeats ? std::min(devices / runs, microbatches) : 1; };
+  const auto most_for = [&](std::size_t runs) { return std::min(devices / runs, microbatches); };
   std::vector<EvenShape> shapes;
   if (request.options.count("stages") > 0) {
     for (std::size_t count = 1; count < most_for(length); count *= 2) shapes.push_back({length, count});

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace stagecraft {
 
@@ -13,7 +14,8 @@ extern const ScheduleFamily family_interleaved_1f1b;
 
 namespace {
 
-/// The plan as a ring of devices: stage s is on device s mod `devices`.
+/// The plan as a ring of devices: stage s is on device s mod `devices`. Of several replicas each has a ring of its own
+/// with every so manieth microbatch.
 struct Ring {
   std::int64_t devices = 0;
   std::int64_t chunks = 0;
@@ -46,6 +48,24 @@ std::vector<Action> order_of(const Ring& ring, std::int64_t device, std::int64_t
   return actions;
 }
 
+/// What is wrong with the stage, which has to be where the first stage of its devices is; empty if nothing is.
+std::string place_problem(const Plan& plan, std::size_t s, std::size_t devices) {
+  const Stage& stage = plan.stages[s];
+  const Stage& first = plan.stages[s % devices];
+  const std::string name = "stage " + std::to_string(s);
+  if (stage.pipeline != 0) return "runs a single pipeline, but " + name + " belongs to another one";
+  const bool has_shares = std::ranges::adjacent_find(stage.shares, std::ranges::not_equal_to{}) != stage.shares.end();
+  if (stage.replicas.size() > 1 && (has_shares || stage.replication != Replication::RoundRobin)) {
+    return "gives the replicas of a stage whole microbatches in turn, equally many, but not those of " + name;
+  }
+  if (stage.replicas == first.replicas) return "";
+  if (stage.replicas.size() != first.replicas.size()) {
+    return fmt::format("has equally many replicas of every stage, but {} has {} and stage {} has {}", name,
+                       stage.replicas.size(), s % devices, first.replicas.size());
+  }
+  return fmt::format("assigns stages to devices in turn, but {} is not on the device of stage {}", name, s % devices);
+}
+
 ScheduleRefusals refusals_of(const PlanContext& context, std::int64_t chunks) {
   const Plan& plan = context.plan;
   const auto stages = static_cast<std::int64_t>(plan.stages.size());
@@ -55,30 +75,21 @@ ScheduleRefusals refusals_of(const PlanContext& context, std::int64_t chunks) {
              "choose the number of stages on each device with the parameter 'chunks'"}};
   }
   const std::int64_t devices = stages / chunks;
-  for (std::int64_t s = 0; s < stages; ++s) {
-    const Stage& stage = plan.stages[static_cast<std::size_t>(s)];
-    const std::string name = "stage " + std::to_string(s);
-    if (stage.replicas.size() != 1)
-      return {{"interleaved-1f1b runs every stage on one device, but " + name + " has " +
-                   std::to_string(stage.replicas.size()),
-               ""}};
-    if (stage.pipeline != 0)
-      return {{"interleaved-1f1b runs a single pipeline, but " + name + " belongs to another one", ""}};
-    const std::int64_t first = s % devices;
-    if (stage.replicas == plan.stages[static_cast<std::size_t>(first)].replicas) continue;
-    return {{"interleaved-1f1b assigns stages to devices in turn, but " + name + " is not on the device of stage " +
-                 std::to_string(first),
-             ""}};
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const std::string problem = place_problem(plan, s, static_cast<std::size_t>(devices));
+    if (!problem.empty()) return {{"interleaved-1f1b " + problem, ""}};
   }
-  if (std::ssize(context.replicas.devices()) != devices) {
+  const std::int64_t replicas = std::ssize(plan.stages.front().replicas);
+  if (std::ssize(context.replicas.devices()) != devices * replicas) {
     return {{"interleaved-1f1b gives each device " + std::to_string(chunks) + " stages, but some device has more", ""}};
   }
-  if (plan.microbatches % devices != 0) {
-    const std::int64_t below = plan.microbatches / devices * devices;
-    return {{fmt::format("interleaved-1f1b on {} needs a multiple of {} microbatches, but the plan has {}",
-                         counted(devices, "device"), devices, plan.microbatches),
-             fmt::format("choose {}{} with --microbatches", below > 0 ? fmt::format("{} or ", below) : "",
-                         below + devices)}};
+  if (const std::int64_t round = devices * replicas; plan.microbatches % round != 0) {
+    const std::int64_t below = plan.microbatches / round * round;
+    const std::string of = replicas == 1 ? "" : fmt::format(" with {} replicas", replicas);
+    return {
+        {fmt::format("interleaved-1f1b on {}{} needs a multiple of {} microbatches, but the plan has {}",
+                     counted(devices, "device"), of, round, plan.microbatches),
+         fmt::format("choose {}{} with --microbatches", below > 0 ? fmt::format("{} or ", below) : "", below + round)}};
   }
   return {};
 }
@@ -99,11 +110,16 @@ std::vector<std::int64_t> in_flight_of(const Ring& ring, std::int64_t microbatch
   return most;
 }
 
-Schedule orders_of(const Plan& plan, const Ring& ring) {
+Schedule orders_of(const KeptPlan& kept, const Ring& ring) {
+  const std::int64_t replicas = std::ssize(kept.plan.stages.front().replicas);
   Schedule schedule;
   for (std::int64_t device = 0; device < ring.devices; ++device) {
-    const DeviceId id = plan.stages[static_cast<std::size_t>(device)].replicas.front().lead();
-    schedule.devices.push_back({id, Discipline::Strict, order_of(ring, device, plan.microbatches)});
+    const std::vector<Action> order = order_of(ring, device, kept.plan.microbatches / replicas);
+    for (const ReplicaId replica : kept.replicas.of(StageId(device))) {
+      std::vector<Action> own = order;
+      for (Action& action : own) action.microbatch = kept.replicas.microbatch(replica, action.microbatch);
+      schedule.devices.push_back({kept.replicas[replica].device, Discipline::Strict, std::move(own)});
+    }
   }
   return schedule;
 }
@@ -116,12 +132,12 @@ Compilation compile_interleaved_1f1b(const PlanContext& context, const Options& 
   const Ring ring{std::ssize(plan.stages) / chunks, chunks};
   ScheduleProgram program;
   program.at_once = true;
-  program.in_flight = in_flight_of(ring, plan.microbatches);
+  program.in_flight = in_flight_of(ring, plan.microbatches / std::ssize(plan.stages.front().replicas));
   refusals = cap_refusals(plan, program.in_flight, "interleaved-1f1b keeps ");
   if (!refusals.empty()) return refusals;
   program.weight_versions.assign(plan.stages.size(), 1);
   program.orders = [kept = context.kept, ring](Segment segment) {
-    return segment.begin > 0 ? Schedule{} : orders_of(kept->plan, ring);
+    return segment.begin > 0 ? Schedule{} : orders_of(*kept, ring);
   };
   return program;
 }
