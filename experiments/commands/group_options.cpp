@@ -7,6 +7,8 @@
 #include "sim/base/text.hpp"
 #include "sim/io/plan_degrees.hpp"
 
+#include <algorithm>
+
 namespace stagecraft {
 namespace {
 
@@ -17,12 +19,16 @@ double read_load(const std::string& option, const std::string& text) {
                    {"", 0, 0, option});
 }
 
+bool is_searched(const GroupOptions& options, SearchAxis axis) {
+  return std::ranges::find(options.searched, axis) != options.searched.end();
+}
+
 void read_context(const GroupOptions& options, Degrees& degrees) {
   degrees.context = read_count_option("--context", options.context, 1, kMostInGroup).value_or(1);
   if (!options.context_attention) return;
   degrees.attention = context_attention_of(
       read_choice_option("--context-attention", *options.context_attention, context_attention_names()));
-  if (degrees.context == 1) {
+  if (degrees.context == 1 && !is_searched(options, SearchAxis::Context)) {
     throw InputError("needs --context of more than 1", {"", 0, 0, "--context-attention"},
                      "only the devices of a context group attend to the tokens of each other");
   }
@@ -34,7 +40,7 @@ void read_expert(const GroupOptions& options, Degrees& degrees) {
   if (options.imbalance && options.capacity) throw InputError("give --imbalance or --capacity, not both");
   const std::string option = options.imbalance ? "--imbalance" : "--capacity";
   degrees.imbalance = read_load(option, options.imbalance ? *options.imbalance : *options.capacity);
-  if (degrees.expert == 1) {
+  if (degrees.expert == 1 && !is_searched(options, SearchAxis::Expert)) {
     throw InputError("needs --expert of more than 1", {"", 0, 0, option},
                      "only the devices of an expert group have different experts");
   }
@@ -74,7 +80,9 @@ void read_group_options(const GroupOptions& options, PlanningChoices& choices) {
   }
   read_context(options, degrees);
   read_expert(options, degrees);
-  if (choices.fastest_degrees) return;
+  const bool are_chosen = choices.fastest_degrees || is_searched(options, SearchAxis::Tensor) ||
+                          is_searched(options, SearchAxis::Context) || is_searched(options, SearchAxis::Expert);
+  if (are_chosen) return;
   if (const auto problem = degrees_problem(degrees)) throw InputError(*problem);
 }
 

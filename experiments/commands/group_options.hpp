@@ -1,9 +1,11 @@
 #pragma once
 
 #include "experiments/run/planning_choices.hpp"
+#include "experiments/run/search_axes.hpp"
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -13,7 +15,8 @@ namespace stagecraft {
 
 /// Options that say into how many devices each replica is divided, as the user typed them.
 struct GroupOptions {
-  bool offers_auto = false;  ///< whether the verb takes `auto` for `tensor`
+  bool offers_auto = false;               ///< whether the verb takes `auto` for `tensor`
+  std::vector<SearchAxis> searched = {};  ///< of which a search tries several values
   std::optional<std::string> tensor;
   std::optional<std::string> sequence_parallel;
   std::optional<std::string> context;

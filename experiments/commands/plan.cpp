@@ -1,20 +1,27 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/plan_output.hpp"
+#include "experiments/commands/search_option.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/chosen_degrees.hpp"
 #include "experiments/run/external_planner.hpp"
+#include "experiments/run/plan_search.hpp"
 #include "experiments/run/planning.hpp"
+#include "experiments/run/result_so_far.hpp"
+#include "experiments/run/search_axes.hpp"
 #include "experiments/run/set_option.hpp"
 #include "experiments/run/written_file.hpp"
+#include "experiments/view/plan_search_view.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/rates_view.hpp"
 #include "sim/io/json.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -23,25 +30,86 @@ struct PlanOptions {
   InputOptions inputs;
   PlanningOptions planning;
   std::string planner;
+  std::optional<std::string> search;
   bool despite_memory = false;
   std::optional<std::string> output;
 };
+
+/// The plan for the user's choices, or for the best of what a search tried.
+struct FoundPlan {
+  PlanningChoices choices;
+  std::vector<SearchAxis> axes;
+  std::optional<PlanSearch> search;  ///< without the answer for the best
+  Planning planning;
+};
+
+/// What `--json` shows of a search that was interrupted.
+Detail::Record unfinished_record(const std::vector<PlanTry>& tries, const std::vector<SearchAxis>& axes,
+                                 const Platform& platform) {
+  return {{"complete", false}, {"search", search_list(tries, axes, platform)}};
+}
+
+FoundPlan find_plan(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
+                    std::vector<SearchAxis> axes, const Settings& settings) {
+  FoundPlan found{.choices = choices, .axes = std::move(axes), .search = {}, .planning = {}};
+  if (found.axes.empty()) {
+    found.planning = plan_at_chosen_degrees(planner, inputs, choices, settings.say);
+    found.choices.microbatch_size = found.planning.graph.microbatch_size;
+    found.choices.degrees = found.planning.graph.degrees;
+    return found;
+  }
+  const std::vector<PlanningChoices> combinations = combinations_of(found.axes, inputs, choices, settings.say);
+  using Clock = std::chrono::steady_clock;
+  ResultSoFar so_far;
+  Clock::time_point next;  // not after each of many quick tries: all rows are written anew
+  const auto on_try = [&](const std::vector<PlanTry>& tries) {
+    if (Clock::now() < next) return;
+    next = Clock::now() + std::chrono::seconds(1);
+    so_far.set(settings.json ? to_json(unfinished_record(tries, found.axes, inputs.platform)) + "\n"
+                             : search_text(tries, found.axes, inputs.platform));
+  };
+  found.search = search_plans(planner, inputs, combinations,
+                              {.activity = "searching for the fastest plan", .on_try = on_try, .say = settings.say});
+  found.choices = found.search->tries.front().choices;
+  found.planning = std::move(found.search->planning);
+  return found;
+}
+
+/// The same for devices with as much memory as the plan needs.
+void plan_with_more_memory(const PlannerInfo& planner, const Inputs& inputs, FoundPlan& found,
+                           const Settings& settings) {
+  settings.say("note: " + std::get<Infeasible>(found.planning.result).reason +
+               "; this is the plan for devices with more memory");
+  found.planning = plan_despite_memory(planner, inputs, found.choices, settings.say);
+}
+
+Detail::Record record_of(const FoundPlan& found, const Report& report, const Platform& platform, bool fits,
+                         bool timings) {
+  const Planning& planning = found.planning;
+  Detail::Record record = planning_record(planning, report.figures(), platform, timings);
+  if (planning.program && !fits) {
+    std::ranges::find(record, "outcome", [](const auto& entry) { return entry.first; })->second = "out_of_memory";
+  }
+  if (planning.program) {
+    record.emplace_back("throughput_samples_per_s", report.throughput);
+    for (auto& entry : rates_record(work_rates(planning.graph, platform, report))) record.push_back(std::move(entry));
+  }
+  if (found.search) record.emplace_back("search", search_list(found.search->tries, found.axes, platform));
+  return record;
+}
 
 Answer answer_plan(const PlanOptions& options, const Settings& settings) {
   const std::shared_ptr<const PlannerInfo> planner =
       resolve_planner(options.planner, read_external_options(options.planning));
   const SetValues set = read_set_option(options.inputs.set, {planner});
-  PlanningChoices choices = choices_of(*planner, read_planning_choices(options.planning), set);
+  PlanningOptions given = options.planning;
+  given.groups.searched = read_search_axes(options.search, options.planning);
+  const PlanningChoices choices = choices_of(*planner, read_planning_choices(given), set);
   refuse_overwriting(options.output, OutputKind::PlanFile, {options.inputs.model, options.inputs.platform.platform});
   const Inputs inputs = load_inputs(options.inputs, set.overrides, settings);
-  Planning planning = plan_at_chosen_degrees(*planner, inputs, choices, settings.say);
-  if (!planning.program && options.despite_memory) {
-    settings.say("note: " + std::get<Infeasible>(planning.result).reason +
-                 "; this is the plan for devices with more memory");
-    choices.microbatch_size = planning.graph.microbatch_size;
-    choices.degrees = planning.graph.degrees;
-    planning = plan_despite_memory(*planner, inputs, choices, settings.say);
-  }
+  FoundPlan found = find_plan(*planner, inputs, choices, given.groups.searched, settings);
+  if (!found.planning.program && options.despite_memory) plan_with_more_memory(*planner, inputs, found, settings);
+  const Planning& planning = found.planning;
   tell_plan(planning, inputs.platform, settings.say);
   Report report;
   if (planning.program) {
@@ -49,19 +117,10 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
     report = evaluate_planning(planning, inputs.platform, choices.run_length);
   }
   const bool fits = planning.program && !(options.despite_memory && report.out_of_memory());
-  Detail::Record record = planning_record(planning, report.figures(), inputs.platform, settings.timings);
-  if (planning.program && !fits) {
-    std::ranges::find(record, "outcome", [](const auto& entry) { return entry.first; })->second = "out_of_memory";
-  }
-  if (planning.program) {
-    record.emplace_back("throughput_samples_per_s", report.throughput);
-    for (auto& entry : rates_record(work_rates(planning.graph, inputs.platform, report))) {
-      record.push_back(std::move(entry));
-    }
-  }
   Answer answer{.text = planning_text(planning, report, inputs.platform, settings.timings),
-                .json = to_json(record),
+                .json = to_json(record_of(found, report, inputs.platform, fits, settings.timings)),
                 .code = fits ? ExitCode::Done : ExitCode::No};
+  if (found.search) answer.text += "\n" + search_text(found.search->tries, found.axes, inputs.platform);
   return with_plan_written(options.output, planning, inputs.platform, settings, std::move(answer));
 }
 
@@ -71,6 +130,9 @@ VerbAction configure_plan(CLI::App& command) {
   add_required(command, "--planner", options->planner,
                "planner to use, a name from 'stagecraft list planners', or exec:PATH for a program of your own");
   add_planning_options(command, options->planning);
+  add_option(command, "--search", options->search,
+             "AXIS,...: plan with all values of these, and take the plan with the most samples/s without contention: "
+             "tensor, context, expert, zero, memory (keep or recompute; also called recompute), microbatch_size");
   add_set_option(command, options->inputs.set, SetUse::Planners);
   add_flag(command, "--despite-memory", options->despite_memory,
            "if no plan fits, make the one for devices with as much memory as it needs");
@@ -85,7 +147,8 @@ const Verb plan_verb{
     .summary = "make a plan with one planner; print the plan, its claim and its evaluation",
     .configure = configure_plan,
     .examples = {"stagecraft plan --model vgg16 --platform dgx-1-v100 --planner spp -o plan.yaml",
-                 "stagecraft plan --model bert-large --platform dgx-a100 --planner gpipe --set stages=4"},
+                 "stagecraft plan --model bert-large --platform dgx-a100 --planner gpipe --set stages=4",
+                 "stagecraft plan --model llama3-8b --platform dgx-h100 --planner uniform --search tensor,zero"},
 };
 
 }  // namespace stagecraft

@@ -126,9 +126,10 @@ void add_planning_options(CLI::App& command, PlanningOptions& options, Microbatc
   add_option(command, "--zero", options.zero,
              "what the replicas of a stage divide instead of each keeping a copy: 1 the optimizer's state, 2 gradients "
              "too, 3 weights too; default: 0, nothing. The same as the key zero of --training");
-  add_option(command, "--memory", options.memory,
-             "what a plan that does not fit may do: keep: nothing; recompute: make stashes again; swap: bring them to "
-             "the host; cheapest: whatever takes the least time. A plan that memory does not limit does nothing");
+  add_option(
+      command, "--memory", options.memory,
+      "what a plan that does not fit may do: keep: nothing; recompute: make stashes again; swap: bring them to "
+      "the host; cheapest (default): whatever takes the least time. A plan that memory does not limit does nothing");
   add_option(
       command, "--training", options.training,
       "K=V,...: how much training keeps in memory; keys and defaults: gradient_copies (1), "
@@ -163,7 +164,7 @@ PlanningChoices read_planning_choices(const PlanningOptions& options) {
   }
   check_size_choice(choices);
   read_group_options(options.groups, choices);
-  choices.memory = read_memory_option("--memory", options.memory);
+  if (options.memory) choices.memory = read_memory_option("--memory", *options.memory);
   choices.training = read_training_option(options.training);
   if (const auto zero = read_count_option("--zero", options.zero, 0, kMostDivided)) {
     const bool is_given_twice = options.training && options.training->find("zero=") != std::string::npos;

@@ -76,7 +76,7 @@ struct PlanningOptions {
   std::optional<std::string> microbatch_size;
   GroupOptions groups;  ///< whose `auto` is offered together with that of `microbatch_size`
   std::optional<std::string> zero;
-  std::string memory = "cheapest";
+  std::optional<std::string> memory;
   std::optional<std::string> training;
   std::optional<std::string> planner_time_limit;
 };

@@ -2,7 +2,7 @@
 
 #include "experiments/run/chosen_size.hpp"
 #include "experiments/run/degrees_text.hpp"
-#include "sim/base/activity.hpp"
+#include "experiments/run/plan_search.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/short_number.hpp"
@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 namespace stagecraft {
@@ -22,52 +21,23 @@ namespace {
 
 using Say = std::function<void(const std::string&)>;
 
-/// The answer for groups of one size.
-struct TriedDegree {
-  std::optional<Planning> planning = {};  ///< none: refused
-  double samples_per_second = 0.0;        ///< 0: it does not fit
-  std::vector<std::string> said = {};
-
-  [[nodiscard]] bool fits() const { return samples_per_second > 0.0; }
-  /// Of an answer without a plan; 0: not known.
-  [[nodiscard]] Bytes lacking() const {
-    const auto* none = std::get_if<Infeasible>(&planning->result);
-    return none == nullptr ? Bytes(0) : none->excess;
-  }
-};
-
-/// Whether an answer is better: faster, or if neither fits, one that lacks less memory.
-bool is_better(const TriedDegree& one, const TriedDegree& other) {
-  if (one.fits() || other.fits()) return one.samples_per_second > other.samples_per_second;
-  return one.lacking() < other.lacking();
-}
-
-TriedDegree try_degree(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices) {
-  TriedDegree tried;
-  const Say listen = [&](const std::string& line) { tried.said.push_back(line); };
-  tried.planning = plan_at_chosen_size(planner, inputs, choices, listen);
-  if (!tried.planning->program) return tried;
-  const Report report = evaluate_planning(*tried.planning, inputs.platform, choices.run_length);
-  if (!report.out_of_memory()) tried.samples_per_second = report.throughput;
-  return tried;
-}
-
-using Tries = std::map<std::int64_t, TriedDegree>;
-
 /// `1 (does not fit), 2 (18.1 samples/s), 4 (25.3)`.
-std::string tried_text(const Tries& tries) {
+std::string tried_text(const std::vector<PlanTry>& tries) {
+  std::map<std::int64_t, const PlanTry*> by_degree;
+  for (const PlanTry& tried : tries) by_degree[tried.choices.degrees.tensor] = &tried;
   std::string text;
   const char* unit = " samples/s";
-  for (const auto& [degree, tried] : tries) {
-    std::string outcome = tried.planning ? "does not fit" : "refused";
-    if (tried.fits()) outcome = short_number(tried.samples_per_second) + std::exchange(unit, "");
+  for (const auto& [degree, tried] : by_degree) {
+    std::string outcome = tried->refusal ? "refused" : "does not fit";
+    if (tried->fits()) outcome = short_number(tried->samples_per_second) + std::exchange(unit, "");
     text += (text.empty() ? "" : ", ") + std::to_string(degree) + " (" + outcome + ")";
   }
   return text;
 }
 
-/// What the note says of the best answer, which is for groups of these degrees.
-std::string outcome_text(const TriedDegree& best, const Degrees& degrees) {
+/// What the note says of the best answer.
+std::string outcome_text(const PlanTry& best) {
+  const Degrees degrees = reduced(best.choices.degrees);
   if (!best.fits()) return degrees.expert == 1 && degrees.context == 1 ? "no tensor groups fit" : "no groups fit";
   const std::string end = " are the fastest without contention";
   if (degrees.devices() == 1) return "devices alone" + end;
@@ -79,40 +49,22 @@ std::string outcome_text(const TriedDegree& best, const Degrees& degrees) {
 
 Planning plan_at_fastest_degree(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices,
                                 const Say& say) {
-  Activity activity("looking for the fastest tensor groups");
-  const std::vector<std::int64_t> degrees = tensor_degrees(inputs.platform, choices.degrees);
-  if (degrees.empty()) {
+  std::vector<PlanningChoices> combinations;
+  for (const std::int64_t degree : tensor_degrees(inputs.platform, choices.degrees)) {
+    choices.degrees.tensor = degree;
+    combinations.push_back(choices);
+  }
+  if (combinations.empty()) {
     throw InputError(
         "no tensor degree makes groups that divide the nodes of platform " + quote(inputs.platform.spec.name),
         {"", 0, 0, "--tensor"}, "the other degrees are " + degrees_text(choices.degrees));
   }
-  Tries tries;
-  std::optional<InputError> refusal;
-  for (const std::int64_t degree : degrees) {
-    activity.count(tries.size(), degrees.size(), "sizes of groups");
-    choices.degrees.tensor = degree;
-    try {
-      tries[degree] = try_degree(planner, inputs, choices);
-    } catch (const InputError& error) {
-      tries[degree] = {};
-      if (!refusal) refusal = error;
-    }
-  }
-  Tries::iterator best = tries.end();
-  Seconds time;
-  for (auto each = tries.begin(); each != tries.end(); ++each) {
-    if (!each->second.planning) continue;
-    time += each->second.planning->time;
-    if (best == tries.end() || is_better(each->second, best->second)) best = each;
-  }
-  if (best == tries.end()) throw InputError(*refusal);
-  for (const std::string& line : best->second.said) say(line);
-  choices.degrees.tensor = best->first;
-  say(fmt::format("note: {}: {}; tried: {}", planner.name, outcome_text(best->second, reduced(choices.degrees)),
-                  tried_text(tries)));
-  Planning planning = *std::move(best->second.planning);
-  planning.time = time;
-  return planning;
+  PlanSearch search = search_plans(
+      planner, inputs, combinations,
+      {.activity = "looking for the fastest tensor groups", .noun = "sizes of groups", .on_try = {}, .say = say});
+  say(fmt::format("note: {}: {}; tried: {}", planner.name, outcome_text(search.tries.front()),
+                  tried_text(search.tries)));
+  return std::move(search.planning);
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ inline constexpr const char* kFastestDegrees = "auto";  ///< the word for `Plann
 /// `tensor_degrees`.
 /// **Returns** the plan with the most samples per second without contention (`evaluate_planning`) among those that fit,
 /// of equal ones that of the smallest groups; if none fits, the answer that lacks the least memory. A note names all
-/// of them. The time is that of all.
-/// **Throws** InputError as `plan_at_chosen_size`, if all are refused, and if there is no tensor degree.
+/// of them. The time is that of all (`search_plans`).
+/// **Throws** InputError as `plan_at_chosen_size`, if all are refused, if there is no tensor degree, and if an external
+/// planner fails.
 [[nodiscard]] Planning plan_at_chosen_degrees(const PlannerInfo& planner, const Inputs& inputs,
                                               const PlanningChoices& choices,
                                               const std::function<void(const std::string&)>& say);

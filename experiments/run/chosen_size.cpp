@@ -37,24 +37,6 @@ bool is_extrapolated(const ProfileSource& source, const Inputs& inputs, std::int
          std::ranges::any_of(kinds, extrapolates, &DeviceKind::name);
 }
 
-/// The sizes that the choices allow and at which no times are extrapolated, increasing.
-std::vector<std::int64_t> known_sizes(const Inputs& inputs, const PlanningChoices& choices, const Say& say) {
-  const std::shared_ptr<const ProfileSource> source = profiles_of(inputs.model);
-  std::vector<std::int64_t> sizes = sizes_to_choose(choices, run_limits::kMostSizes);
-  const std::size_t left_out =
-      std::erase_if(sizes, [&](std::int64_t size) { return is_extrapolated(*source, inputs, size); });
-  if (left_out == 0) return sizes;
-  const std::string profile = "the sizes of the profile of " + quote(inputs.model.profiles.front().name) + " (" +
-                              profiled_sizes_text(inputs.model) + ")";
-  if (sizes.empty()) {
-    throw InputError(fmt::format("no microbatch size of which {} samples are a multiple lies within {}",
-                                 choices.global_batch ? *choices.global_batch : *choices.samples_per_update, profile),
-                     {}, "give the size, as a number: its times are then extrapolated");
-  }
-  say("note: microbatches outside " + profile + " are not tried, because their times would be extrapolated");
-  return sizes;
-}
-
 /// Of the known sizes those to begin with.
 std::vector<std::int64_t> first_sizes(const Inputs& inputs, const std::vector<std::int64_t>& known) {
   std::vector<std::int64_t> sizes;
@@ -151,7 +133,6 @@ std::string tried_text(const SizeTries& tries) {
 Planning plan_at_fastest_size(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
                               const Say& say) {
   using Clock = std::chrono::steady_clock;
-  check_size_choice(choices);
   const Clock::time_point start = Clock::now();
   const std::vector<std::int64_t> known = known_sizes(inputs, choices, say);
   Activity activity("looking for the fastest microbatch size");
@@ -171,6 +152,24 @@ Planning plan_at_fastest_size(const PlannerInfo& planner, const Inputs& inputs, 
 }
 
 }  // namespace
+
+std::vector<std::int64_t> known_sizes(const Inputs& inputs, const PlanningChoices& choices, const Say& say) {
+  check_size_choice(choices);
+  const std::shared_ptr<const ProfileSource> source = profiles_of(inputs.model);
+  std::vector<std::int64_t> sizes = sizes_to_choose(choices, run_limits::kMostSizes);
+  const std::size_t left_out =
+      std::erase_if(sizes, [&](std::int64_t size) { return is_extrapolated(*source, inputs, size); });
+  if (left_out == 0) return sizes;
+  const std::string profile = "the sizes of the profile of " + quote(inputs.model.profiles.front().name) + " (" +
+                              profiled_sizes_text(inputs.model) + ")";
+  if (sizes.empty()) {
+    throw InputError(fmt::format("no microbatch size of which {} samples are a multiple lies within {}",
+                                 choices.global_batch ? *choices.global_batch : *choices.samples_per_update, profile),
+                     {}, "give the size, as a number: its times are then extrapolated");
+  }
+  say("note: microbatches outside " + profile + " are not tried, because their times would be extrapolated");
+  return sizes;
+}
 
 Planning plan_at_chosen_size(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
                              const Say& say) {

@@ -5,12 +5,20 @@
 #include "experiments/run/planning_choices.hpp"
 #include "planners/planner.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace stagecraft {
 
 inline constexpr const char* kFastestSize = "auto";  ///< the word for `PlanningChoices::fastest_size`
+
+/// The sizes that the choices allow and at which no times are extrapolated, increasing. A note says if some are left
+/// out.
+/// **Requires** choices with `fastest_size`. **Throws** InputError as `check_size_choice`, and if there is none.
+[[nodiscard]] std::vector<std::int64_t> known_sizes(const Inputs& inputs, const PlanningChoices& choices,
+                                                    const std::function<void(const std::string&)>& say);
 
 /// Plans as `make_plan`, at the microbatch size that the user gives or, with `fastest_size`, at those that the choices
 /// allow (`sizes_to_choose`) and at which no times are extrapolated: first from the smallest on each at least twice the

@@ -25,6 +25,8 @@ inline constexpr std::int64_t kMostAtOnce = 4'000'000;    ///< computations in o
                                                           ///< transfers included
 inline constexpr std::int64_t kMostPending = 10'000'000;  ///< microbatches in flight: each takes some 200 bytes
 
+inline constexpr std::int64_t kMostCombinations = 2'000;  ///< of values in a search: each is planned for
+
 // Microbatch sizes in a search for the largest one with a plan.
 inline constexpr std::int64_t kMostSizes = 1'000'000;  ///< no size from here on is considered
 inline constexpr double kMostSearchWork = 3e9;         ///< nanoseconds of planning after which no more are tried

@@ -241,6 +241,13 @@ void SimulationChoices::set_events(const EventsFile& file, const Model& model, c
   for (const NamedEvent& each : file.events) listed_events.push_back(each.event);
 }
 
+const DeviceReport& fullest(const Report& report) {
+  return *std::ranges::max_element(report.devices, {}, [](const DeviceReport& device) {
+    return static_cast<double>(device.memory.peak.value()) /
+           static_cast<double>(std::max<std::int64_t>(device.memory.capacity.value(), 1));
+  });
+}
+
 std::optional<Seconds> headline(const Figures& figures) {
   return figures.period ? figures.period : figures.iteration_time;
 }

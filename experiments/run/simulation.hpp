@@ -112,6 +112,9 @@ struct Simulation {
 /// The iteration time of a synchronous schedule, the period of an asynchronous one.
 [[nodiscard]] std::optional<Seconds> headline(const Figures& figures);
 
+/// The device that is fullest for its capacity. **Requires** a device.
+[[nodiscard]] const DeviceReport& fullest(const Report& report);
+
 /// **Requires** a plan without findings (`judge_plan`). **Throws** InputError for a run of too many operations, if its
 /// record is wanted before it is replayed.
 [[nodiscard]] Simulation simulate_program(const LayerGraph& graph, const Platform& platform,

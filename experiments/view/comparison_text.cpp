@@ -1,5 +1,6 @@
 // The table of a comparison, and the sentences around it.
 #include "experiments/run/degrees_text.hpp"
+#include "experiments/run/simulation.hpp"
 #include "experiments/view/basis_words.hpp"
 #include "experiments/view/comparison.hpp"
 #include "experiments/view/events_view.hpp"

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cstdint>
 
 namespace stagecraft {
@@ -28,13 +27,6 @@ std::string saving_text(const Planned& planned) {
 Detail memory_by(const Planned& planned) {
   if (!saves(planned.plan)) return {};
   return planned.saved_by_policy ? "policy" : "planner";
-}
-
-const DeviceReport& fullest(const Report& report) {
-  return *std::ranges::max_element(report.devices, {}, [](const DeviceReport& device) {
-    return static_cast<double>(device.memory.peak.value()) /
-           static_cast<double>(std::max<std::int64_t>(device.memory.capacity.value(), 1));
-  });
 }
 
 std::string peak_text(const DeviceReport& device) {

@@ -23,9 +23,6 @@ namespace stagecraft {
 extern const char* const kSavesLegend;   ///< explains `37r 2s`
 extern const char* const kPolicyLegend;  ///< explains `^`
 
-/// The device that is fullest for its capacity. **Requires** a device.
-[[nodiscard]] const DeviceReport& fullest(const Report& report);
-
 /// The device's peak, in one unit so that rows can be compared: `10.57 GiB`.
 [[nodiscard]] std::string peak_text(const DeviceReport& device);
 

@@ -1,5 +1,6 @@
 #include "experiments/view/size_rows_view.hpp"
 
+#include "experiments/run/simulation.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/saving_words.hpp"
 #include "experiments/view/table.hpp"
