@@ -36,8 +36,9 @@ void read_context(const GroupOptions& options, Degrees& degrees) {
 
 void read_expert(const GroupOptions& options, Degrees& degrees) {
   degrees.expert = read_count_option("--expert", options.expert, 1, kMostInGroup).value_or(1);
-  if (!options.imbalance && !options.capacity) return;
-  if (options.imbalance && options.capacity) throw InputError("give --imbalance or --capacity, not both");
+  const bool is_dropless = !options.capacity || *options.capacity == "none";
+  if (!options.imbalance && is_dropless) return;
+  if (options.imbalance && !is_dropless) throw InputError("give --imbalance or --capacity, not both");
   const std::string option = options.imbalance ? "--imbalance" : "--capacity";
   degrees.imbalance = read_load(option, options.imbalance ? *options.imbalance : *options.capacity);
   if (degrees.expert == 1 && !is_searched(options, SearchAxis::Expert)) {
@@ -64,8 +65,9 @@ void add_group_options(CLI::App& command, GroupOptions& options) {
              "whose further devices have microbatches of their own; default: 1");
   add_option(command, "--imbalance", options.imbalance,
              "how many times the mean of tokens the busiest of these gets; default: 1");
-  add_option(command, "--capacity", options.capacity,
-             "in place of --imbalance: how many times the mean of tokens each expert gets, padded or dropped");
+  add_option(
+      command, "--capacity", options.capacity,
+      "in place of --imbalance: how many times the mean of tokens each expert gets, padded or dropped; default: none");
 }
 
 void read_group_options(const GroupOptions& options, PlanningChoices& choices) {

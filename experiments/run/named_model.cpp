@@ -34,7 +34,8 @@ bool is_architecture(const FileText& file) {
 }
 
 bool is_config(const FileText& file) {
-  if (file.text.find("model_type") == std::string::npos && file.text.find("layer_num") == std::string::npos) return false;
+  const bool has_key = file.text.find("model_type") != std::string::npos;
+  if (!has_key && file.text.find("layer_num") == std::string::npos) return false;
   return is_hf_config(parse_yaml(file.text, file.path));
 }
 

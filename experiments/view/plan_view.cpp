@@ -184,9 +184,11 @@ std::string other_planners(const Planning& planning) {
   const auto& none = std::get<Infeasible>(planning.result);
   const bool lacks_memory = none.excess > Bytes(0) || none.smallest_memory;
   if (!lacks_memory || planner.cuts_by_memory || planner.takes_any_option) return "";
+  const bool needs_flush = held_copies(planning.graph) != Copies{};
   std::string names;
   for (const PlannerInfo* other : all_planners()) {
-    if (other->cuts_by_memory) names += (names.empty() ? "" : ", ") + other->name;
+    const bool flushes = !other->default_schedule.empty() && require_family(other->default_schedule).synchronous;
+    if (other->cuts_by_memory && (flushes || !needs_flush)) names += (names.empty() ? "" : ", ") + other->name;
   }
   return "other planners search for cuts that fit: " + names + "\n";
 }

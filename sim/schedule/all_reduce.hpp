@@ -95,8 +95,8 @@ using MemberRings = std::vector<std::vector<DeviceId>>;
 [[nodiscard]] Seconds all_reduce_time(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes);
 
 /// The time of an all-reduce of [begin, end) of the gradients in rings that run at the same time, or of the half of
-/// that kind, as it is lowered on the platform's network, if nothing else uses its links. With latencies. 0 for rings of
-/// single devices: such a device may stand for a group, of whose exchanges nothing is known.
+/// that kind, as it is lowered on the platform's network, if nothing else uses its links. With latencies. 0 for rings
+/// of single devices: such a device may stand for a group, of whose exchanges nothing is known.
 [[nodiscard]] Seconds lowered_time(const Platform& platform, const MemberRings& rings, Exchange::Kind kind, Bytes begin,
                                    Bytes end);
 
