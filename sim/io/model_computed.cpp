@@ -7,6 +7,7 @@
 #include "sim/workload/image_draft.hpp"
 #include "sim/workload/transformer.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -28,11 +29,11 @@ Recipe read_recipe(const YamlNode& node) {
   return recipe;
 }
 
-/// Files do not tell which parameters are those of experts.
+/// Files that were written before do not tell which parameters are those of experts.
 void fill_in_experts(const LayerGraph& computed, LayerGraph& given) {
-  for (const LayerId id : indices(given.layers)) {
-    if (id.value() < computed.layers.size()) given.layers[id].experts = computed.layers[id].experts;
-  }
+  const bool tells = std::ranges::any_of(given.layers, [](const Layer& each) { return each.experts > Bytes(0); });
+  if (tells || given.layers.size() != computed.layers.size()) return;
+  for (const LayerId id : indices(given.layers)) given.layers[id].experts = computed.layers[id].experts;
 }
 
 /// What differs between a file's profile and the computed one; empty if nothing does.

@@ -28,8 +28,8 @@ Bytes bytes_or(const YamlNode& node, std::string_view key, Bytes otherwise) {
 }
 
 Layer read_layer(const YamlNode& node) {
-  node.allow_keys({"name", "forward", "backward", "backward_weight", "parameters", "output", "stash", "checkpoint",
-                   "workspace", "type"});
+  node.allow_keys({"name", "forward", "backward", "backward_weight", "parameters", "experts", "output", "stash",
+                   "checkpoint", "workspace", "type"});
   Layer layer;
   layer.name = read_name(node.at("name"));
   layer.forward = read_seconds(node.at("forward"));
@@ -42,6 +42,12 @@ Layer read_layer(const YamlNode& node) {
     }
   }
   layer.parameters = read_bytes(node.at("parameters"));
+  if (const auto experts = node.find("experts")) {
+    layer.experts = read_bytes(*experts);
+    if (layer.experts > layer.parameters) {
+      experts->fail_expected("at most the layer's parameters, " + format_bytes(layer.parameters));
+    }
+  }
   layer.output = read_bytes(node.at("output"));
   layer.stash = bytes_or(node, "stash", kNotGiven);
   layer.checkpoint = bytes_or(node, "checkpoint", kNotGiven);

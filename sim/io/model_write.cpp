@@ -21,6 +21,7 @@ Detail layer_record(const Layer& layer) {
                            {"stash", format_bytes(layer.stash)},
                            {"checkpoint", format_bytes(layer.checkpoint)},
                            {"workspace", format_bytes(layer.workspace)}};
+  if (layer.experts > Bytes(0)) record.emplace_back("experts", format_bytes(layer.experts));
   if (!layer.type.empty()) record.emplace_back("type", layer.type);
   return record;
 }

@@ -14,8 +14,8 @@ extern const ScheduleFamily family_interleaved_1f1b;
 
 namespace {
 
-/// The plan as a ring of devices: stage s is on device s mod `devices`. Of several replicas each has a ring of its own
-/// with every so manieth microbatch.
+/// The plan as a ring of devices: stage s is on device s mod `devices`. Each replica has a ring of its own, with the
+/// microbatches of its turns.
 struct Ring {
   std::int64_t devices = 0;
   std::int64_t chunks = 0;
