@@ -5,10 +5,22 @@
 
 namespace stagecraft {
 
-std::vector<TimeInterval> covered(std::vector<TimeInterval> intervals, Seconds begin, Seconds end) {
-  std::ranges::sort(intervals);
+void TimeIntervals::add(const TimeInterval& interval) {
+  if (by_begin_.empty() || by_begin_.back() <= interval) {
+    by_begin_.push_back(interval);
+  } else {
+    by_begin_.insert(std::ranges::upper_bound(by_begin_, interval), interval);
+  }
+}
+
+void TimeIntervals::forget_until(Seconds time) {
+  while (!by_begin_.empty() && by_begin_.front().second <= time) by_begin_.pop_front();
+}
+
+std::vector<TimeInterval> TimeIntervals::covered(Seconds begin, Seconds end) const {
   std::vector<TimeInterval> parts;
-  for (const auto& [from, to] : intervals) {
+  for (const auto& [from, to] : by_begin_) {
+    if (from >= end) break;
     const Seconds a = std::max(from, begin);
     const Seconds b = std::min(to, end);
     if (b <= a) continue;

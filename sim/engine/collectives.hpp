@@ -5,6 +5,8 @@
 #include "sim/model/timeline.hpp"
 
 #include <cstdint>
+#include <deque>
+#include <initializer_list>
 #include <map>
 #include <utility>
 #include <vector>
@@ -13,18 +15,35 @@ namespace stagecraft {
 
 using TimeInterval = std::pair<Seconds, Seconds>;
 
-/// The parts of [begin, end) that the intervals cover together, in order and without overlap.
-[[nodiscard]] std::vector<TimeInterval> covered(std::vector<TimeInterval> intervals, Seconds begin, Seconds end);
+/// Intervals, also equal ones. A collective may have ended after many computations still to come, so there may be
+/// thousands: all that is done for each computation looks at the earliest only.
+class TimeIntervals {
+ public:
+  TimeIntervals() = default;
+  TimeIntervals(std::initializer_list<TimeInterval> intervals) {
+    for (const TimeInterval& interval : intervals) add(interval);
+  }
+
+  /// Cheap if few begin later.
+  void add(const TimeInterval& interval);
+  /// What ended by then may be forgotten: nothing before it is asked for anymore.
+  void forget_until(Seconds time);
+  void clear() { by_begin_.clear(); }
+  /// The parts of [begin, end) that the intervals cover together, in order and without overlap.
+  [[nodiscard]] std::vector<TimeInterval> covered(Seconds begin, Seconds end) const;
+
+ private:
+  std::deque<TimeInterval> by_begin_;
+};
 
 /// When a device took part in collectives, as far as idle time still to come may lie within.
 struct CollectivePast {
-  std::vector<TimeInterval> stays;      ///< from begin to end of each collective
-  std::vector<TimeInterval> exchanges;  ///< when the device sent or received in one
+  TimeIntervals stays;      ///< from begin to end of each collective
+  TimeIntervals exchanges;  ///< when the device sent or received in one
 
-  void forget_until(Seconds end) {
-    for (std::vector<TimeInterval>* past : {&stays, &exchanges}) {
-      if (!past->empty()) std::erase_if(*past, [&](const TimeInterval& interval) { return interval.second <= end; });
-    }
+  void forget_until(Seconds time) {
+    stays.forget_until(time);
+    exchanges.forget_until(time);
   }
   void clear() {
     stays.clear();

@@ -104,11 +104,11 @@ void DeviceFold::settle_idle(DeviceState& device, const Span& span, OpKind kind,
 /// sending and receiving, which always lies within. Returns that part.
 Seconds DeviceFold::add_in_collectives(const DeviceState& device, Seconds begin, Seconds end, MeasuredSums& sums) {
   Seconds whole;
-  for (const auto& [from, to] : covered(device.past.stays, begin, end)) {
+  for (const auto& [from, to] : device.past.stays.covered(begin, end)) {
     whole += to - from;
     sums.add({device.accounts + kCollectiveWait, from, to, (to - from).value()});
   }
-  for (const auto& [from, to] : covered(device.past.exchanges, begin, end)) {
+  for (const auto& [from, to] : device.past.exchanges.covered(begin, end)) {
     sums.add({device.accounts + kAllReduce, from, to, (to - from).value()});
     sums.add({device.accounts + kCollectiveWait, from, to, (from - to).value()});
   }
@@ -117,8 +117,8 @@ Seconds DeviceFold::add_in_collectives(const DeviceState& device, Seconds begin,
 
 void DeviceFold::add_exchange(const Span& span, const Op& flow) {
   const std::uint32_t sender = position(flow.from);
-  devices_[sender].past.exchanges.emplace_back(span.start, span.end);
-  devices_[position(flow.to)].past.exchanges.emplace_back(span.start, span.end);
+  devices_[sender].past.exchanges.add({span.start, span.end});
+  devices_[position(flow.to)].past.exchanges.add({span.start, span.end});
   collectives_.add_member(flow, sender);
 }
 
@@ -131,8 +131,8 @@ void DeviceFold::add_collective_mark(const Span& span, const Op& mark) {
   const Collective ended = collectives_.end(mark);
   for (std::uint32_t member : ended.members) {
     CollectivePast& past = devices_[member].past;
-    past.stays.emplace_back(ended.begin, span.end);
-    past.exchanges.insert(past.exchanges.end(), ended.latencies.begin(), ended.latencies.end());
+    past.stays.add({ended.begin, span.end});
+    for (const TimeInterval& latency : ended.latencies) past.exchanges.add(latency);
   }
 }
 

@@ -26,19 +26,25 @@ using Intervals = std::vector<TimeInterval>;
 }  // namespace
 
 TEST_CASE("collectives: what intervals cover is cut to the period and counts once where they overlap") {
-  const Intervals given{{Seconds(4), Seconds(9)}, {Seconds(0), Seconds(3)}, {Seconds(2), Seconds(5)}};
+  const TimeIntervals given{{Seconds(4), Seconds(9)}, {Seconds(0), Seconds(3)}, {Seconds(2), Seconds(5)}};
   const Intervals expected{{Seconds(1), Seconds(3)}, {Seconds(3), Seconds(5)}, {Seconds(5), Seconds(8)}};
-  CHECK(covered(given, Seconds(1), Seconds(8)) == expected);
-  CHECK(covered(given, Seconds(9), Seconds(12)).empty());
+  CHECK(given.covered(Seconds(1), Seconds(8)) == expected);
+  CHECK(given.covered(Seconds(9), Seconds(12)).empty());
 }
 
-TEST_CASE("collectives: a past interval is forgotten once it has ended") {
-  CollectivePast past{{{Seconds(0), Seconds(2)}, {Seconds(1), Seconds(4)}}, {{Seconds(0), Seconds(3)}}};
+TEST_CASE("collectives: a past interval is forgotten once it has ended, unless one that lasts began earlier") {
+  CollectivePast past;
+  for (const auto& [begin, end] : {std::pair(0, 2), {1, 4}, {1, 3}}) past.stays.add({Seconds(begin), Seconds(end)});
+  past.exchanges.add({Seconds(0), Seconds(2)});
   past.forget_until(Seconds(2));
-  CHECK(past.stays == Intervals{{Seconds(1), Seconds(4)}});
-  CHECK(past.exchanges.size() == 1);
+  CHECK(past.exchanges.covered(Seconds(0), Seconds(9)).empty());
+  const Intervals rest{{Seconds(1), Seconds(3)}, {Seconds(3), Seconds(4)}};
+  CHECK(past.stays.covered(Seconds(0), Seconds(9)) == rest);
+  past.stays.add({Seconds(0), Seconds(9)});
+  past.forget_until(Seconds(4));
+  CHECK(past.stays.covered(Seconds(4), Seconds(8)) == Intervals{{Seconds(4), Seconds(8)}});
   past.clear();
-  CHECK((past.stays.empty() && past.exchanges.empty()));
+  CHECK(past.stays.covered(Seconds(0), Seconds(9)).empty());
 }
 
 TEST_CASE("collectives: one has its members once and the latency of each phase, and may begin anew after its end") {
