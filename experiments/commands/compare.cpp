@@ -256,8 +256,10 @@ Answer answer_compare(const CompareOptions& options, const Settings& settings) {
 
 VerbAction configure_compare(CLI::App& command) {
   auto options = std::make_shared<CompareOptions>();
-  add_required_repeated(command, "--model", options->models,
-                        "a model: a file, or the name of a shipped one or of a network; may be repeated");
+  add_required_repeated(
+      command, "--model", options->models,
+      "a model: a model file, an architecture file or a config.json, or the name of a shipped file or of a "
+      "network; may be repeated");
   add_computed_options(command, options->computed);
   add_platform_options(command, options->platform);
   add_option(command, "--planners", options->planners,

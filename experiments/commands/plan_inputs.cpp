@@ -10,7 +10,9 @@ namespace stagecraft {
 void add_plan_input_options(CLI::App& command, PlanInputOptions& options, const std::string& when) {
   add_option(
       command, "--model", options.given.model,
-      when + "its model: a file, or the name of a shipped one or of a network; default: the one that the plan names");
+      when +
+          "its model: a model file, an architecture file or a config.json, or the name of a shipped file or of a "
+          "network; default: the one that the plan names");
   add_option(command, "--platform", options.given.platform,
              when + "its platform: a file, or the name of a shipped one; default: the one that the plan names");
   add_speed_option(command, options.speeds, when);

@@ -52,7 +52,9 @@ ModelChoice read_computed_options(const ComputedOptions& options) {
 }
 
 void add_input_options(CLI::App& command, InputOptions& options) {
-  add_required(command, "--model", options.model, "the model: a file, or the name of a shipped one or of a network");
+  add_required(
+      command, "--model", options.model,
+      "the model: a model file, an architecture file or a config.json, or the name of a shipped file or of a network");
   add_computed_options(command, options.computed);
   add_platform_options(command, options.platform);
 }

@@ -25,6 +25,9 @@ namespace stagecraft {
 namespace {
 
 constexpr const char* kArchitectureSchema = "stagecraft/architecture/";
+constexpr const char* kModelSchema = "stagecraft/model/";
+constexpr const char* kFormsOfModels =
+    "a file is a model file, an architecture file, or a config.json with 'model_type'";
 
 bool is_architecture(const FileText& file) {
   if (file.text.find(kArchitectureSchema) == std::string::npos) return false;
@@ -63,7 +66,9 @@ bool has(const DeviceDescription& device, Precision precision) {
 }
 
 /// The choice with a device, a precision and a granularity for the platform.
-ComputedChoice completed(const std::string& network, const ModelChoice& given, const PlatformSpec& platform) {
+/// `source` is how `stagecraft model` is told the network.
+ComputedChoice completed(const std::string& network, const std::string& source, const ModelChoice& given,
+                         const PlatformSpec& platform) {
   ComputedChoice choice = given.computed;
   const std::vector<DeviceDescription> kinds = known_kinds(platform);
   if (choice.device.empty()) {
@@ -71,8 +76,9 @@ ComputedChoice completed(const std::string& network, const ModelChoice& given, c
       throw InputError("the platform " + quote(platform.name) + " has no kind of device of the catalogue, for which " +
                            quote(network) + " could be computed",
                        {},
-                       "'stagecraft model " + network + " --device FILE --microbatch-size B -o " + network +
-                           ".yaml' computes it for a device of your own; known: see 'stagecraft list devices'");
+                       "'stagecraft model " + source +
+                           " --device FILE --microbatch-size B -o MODEL.yaml' computes it for a device of your own; "
+                           "known: see 'stagecraft list devices'");
     }
     choice.device = kinds.front().name;
   }
@@ -123,19 +129,29 @@ NamedModel load_network(const std::string& name, const ModelChoice& choice, cons
                         const PlatformSpec& platform) {
   const Architecture network = network_of(name, choice);
   NamedModel named;
-  named.computed = completed(name, choice, platform);
+  named.computed = completed(name, name, choice, platform);
   named.computed.architecture = name;
   named.model = parse_with({name, text_of(named.computed)}, replaced.values, replaced.option, named.hash, parse_model);
   if (!choice.is_of_plan) named.remarks.push_back(remark_on(network, named.model.profiles.front()));
   return named;
 }
 
-Architecture network_of_config(const FileText& file, const ModelChoice& choice, const ReplacedValues& replaced,
+/// Refuses a value for a key that is not read, for which the file's own reader has a note.
+void refuse_unread(const std::vector<std::string>& unread, const ReplacedValues& replaced) {
+  for (const auto& [path, value] : replaced.values) {
+    const std::string key = path.substr(0, path.find_first_of(".["));
+    if (std::ranges::find(unread, key) == unread.end()) continue;
+    throw InputError("a config.json has no key " + quote(key) + " that is read", {"", 0, 0, replaced.option + path});
+  }
+}
+
+Architecture network_of_config(const ModelSource& source, const ModelChoice& choice, const ReplacedValues& replaced,
                                NamedModel& named) {
   const auto parse = [&](std::string_view text, const std::string& path) {
-    return parse_hf_config(text, path, choice.computed.sequence);
+    return parse_hf_config(text, path, choice.computed.sequence, source.location);
   };
-  HfConfig config = parse_with(file, replaced.values, replaced.option, named.hash, parse);
+  HfConfig config = parse_with(source.file, replaced.values, replaced.option, named.hash, parse);
+  refuse_unread(config.unread, replaced);
   if (!choice.is_of_plan) named.remarks = config.notes;
   named.remarks.insert(named.remarks.end(), config.warnings.begin(), config.warnings.end());
   return std::move(config.network);
@@ -143,22 +159,28 @@ Architecture network_of_config(const FileText& file, const ModelChoice& choice, 
 
 Architecture network_of_architecture(const FileText& file, const ModelChoice& choice, const ReplacedValues& replaced,
                                      NamedModel& named) {
-  if (choice.computed.sequence) {
-    refuse_choice(InputError(quote(file.path) + " is not a network for sequences known by name", {},
-                             "an architecture file has its own key 'sequence'"),
-                  choice, "sequence");
+  Architecture network = parse_with(file, replaced.values, replaced.option, named.hash, parse_architecture);
+  if (!choice.computed.sequence) return network;
+  FileValues values = replaced.values;
+  values.emplace_back("sequence", *choice.computed.sequence);
+  try {
+    return parse_architecture(overridden(file, values, replaced.option), file.path);
+  } catch (const InputError& error) {
+    const std::string& key = error.place().key;
+    const std::string of_key = key.empty() || key == "sequence" ? "" : key + ": ";
+    refuse_choice(InputError(of_key + error.message(), {}, error.hint()), choice, "sequence");
   }
-  const auto parse = [](std::string_view text, const std::string& path) { return parse_architecture(text, path); };
-  return parse_with(file, replaced.values, replaced.option, named.hash, parse);
 }
 
 /// The model of a file that describes a network.
-NamedModel load_described(const FileText& file, const ModelChoice& choice, const ReplacedValues& replaced,
+NamedModel load_described(const ModelSource& source, const ModelChoice& choice, const ReplacedValues& replaced,
                           const PlatformSpec& platform) {
   NamedModel named;
-  const Architecture network = is_config(file) ? network_of_config(file, choice, replaced, named)
-                                               : network_of_architecture(file, choice, replaced, named);
-  named.computed = completed(file.path, choice, platform);
+  const std::string& path = source.file.path;
+  const bool has_config = is_config(source.file);
+  const Architecture network = has_config ? network_of_config(source, choice, replaced, named)
+                                          : network_of_architecture(source.file, choice, replaced, named);
+  named.computed = completed(path, (has_config ? "--config " : "") + path, choice, platform);
   const auto precision = named.computed.precision ? precision_of(*named.computed.precision) : std::nullopt;
   auto computed =
       std::make_shared<const ComputedProfiles>(network, *granularity_of(*named.computed.granularity), precision);
@@ -187,7 +209,19 @@ Detail::Record choices_for_file(ComputedChoice choice) {
   return computed_choice_record(choice);
 }
 
+/// Refuses a file of another format with a hint that says which there are.
+void require_model_file(const FileText& file) {
+  if (file.text.find(kModelSchema) != std::string::npos) return;
+  static_cast<void>(parse_yaml(file.text, file.path));  // of a text that is no YAML there is nothing to hint
+  try {
+    static_cast<void>(parse_model(file.text, file.path));
+  } catch (const InputError& error) {
+    throw InputError(error.message(), error.place(), error.hint().empty() ? kFormsOfModels : error.hint());
+  }
+}
+
 NamedModel load_file(const FileText& file, const ModelChoice& choice, const ReplacedValues& replaced) {
+  require_model_file(file);
   NamedModel named;
   FileValues values;
   const Detail::Record choices = choices_for_file(choice.computed);
@@ -224,7 +258,7 @@ std::string suggest_model(const std::string& name, const std::string& hint) {
   for (const WorkloadInfo& network : known_architectures()) networks.push_back(network.name);
   const std::string stem = name.ends_with(".yaml") ? std::filesystem::path(name).stem().string() : name;
   if (const auto nearest = nearest_name(stem, networks)) return "did you mean the network " + quote(*nearest) + "?";
-  return hint + "; networks: see 'stagecraft list architectures'";
+  return hint + "; networks: see 'stagecraft list architectures'; " + kFormsOfModels;
 }
 
 }  // namespace
@@ -257,6 +291,8 @@ std::string chosen_hash(const FileText& file, const ComputedChoice& choice) {
   }
 }
 
+bool is_description(const FileText& file) { return is_architecture(file) || is_config(file); }
+
 bool is_network(const std::string& name) { return find_architecture(name).has_value(); }
 
 ModelSource find_model(const std::string& name, const ModelChoice& choice, const std::string& base) {
@@ -271,14 +307,14 @@ ModelSource find_model(const std::string& name, const ModelChoice& choice, const
     }
   }
   ModelSource source{{*path, read_text_file(*path)}, false, false};
-  source.needs_platform = is_architecture(source.file) || is_config(source.file);
+  source.needs_platform = is_description(source.file);
   return source;
 }
 
 NamedModel load_model(const ModelSource& source, const ModelChoice& choice, const ReplacedValues& replaced,
                       const PlatformSpec* platform) {
   if (source.is_network) return load_network(source.file.path, choice, replaced, *platform);
-  if (source.needs_platform) return load_described(source.file, choice, replaced, *platform);
+  if (source.needs_platform) return load_described(source, choice, replaced, *platform);
   return load_file(source.file, choice, replaced);
 }
 

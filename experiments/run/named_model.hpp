@@ -13,15 +13,20 @@ namespace stagecraft {
 /// What a name of a model means: a model file, an architecture file, a `config.json` of Hugging Face, or a network that
 /// the program knows.
 struct ModelSource {
-  FileText file;                ///< of a network without text; its name is then the path
+  FileText file;                ///< of a network known by name without text; its name is then the path
   bool is_network = false;      ///< known by name
   bool needs_platform = false;  ///< a network, by name or as a file: its figures are computed for a kind of device
+  std::string location = {};    ///< where the file lies, if messages name it by another path
 };
 
 /// The source of a name: a path relative to `base`, or else the name of a shipped file, or else that of a network. A
 /// choice with an architecture is that network.
 /// **Throws** InputError for a name that is none of them, with the nearest names, and for a file that cannot be read.
 [[nodiscard]] ModelSource find_model(const std::string& name, const ModelChoice& choice, const std::string& base = {});
+
+/// Whether the file describes a network: an architecture file or a `config.json`. **Throws** InputError for a text that
+/// may be one of them, and is no YAML.
+[[nodiscard]] bool is_description(const FileText& file);
 
 /// The hash of a file without figures with the values that `choice` puts into it; empty if it is no such file.
 [[nodiscard]] std::string chosen_hash(const FileText& file, const ComputedChoice& choice);
@@ -50,7 +55,8 @@ struct ReplacedValues {
 
 /// The model of a source. A network is computed for the first kind of the platform's devices that the catalogue knows,
 /// as a model file with the key `computed` would be: at the granularity `layer`, in bf16 or else fp16 if the kinds have
-/// it, and otherwise in the precision of the device's description, unless `choice` says another.
+/// it, and otherwise in the precision of the device's description, unless `choice` says another. A sequence of `choice`
+/// replaces that of an architecture file.
 /// **Requires** the platform where the source needs one.
 /// **Throws** InputError for an error in the file, for values that its format refuses, for a choice where figures are
 /// fixed, that the network cannot bear or that the device lacks, and for a platform of unknown kinds of device.

@@ -4,11 +4,14 @@
 #include "experiments/run/overrides.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/json.hpp"
-#include "sim/io/model_file.hpp"
+#include "sim/io/plan_computed.hpp"
 #include "sim/io/platform_file.hpp"
 #include "sim/io/sha256.hpp"
 #include "sim/io/text_file.hpp"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 namespace stagecraft {
@@ -20,7 +23,43 @@ auto load(const StudyFile& file, const Keys& values, std::string& hash, const Pa
   return parse_with({file.name, read_text_file(file.path)}, values, file.kind + ".", hash, parse);
 }
 
-bool is_network(const StudyFile& file) { return file.kind == "model" && file.path.empty(); }
+bool is_known_by_name(const StudyFile& file) { return file.kind == "model" && file.path.empty(); }
+
+/// What a cell's values for a model say of a network: what is chosen for it, and values of its file.
+struct NetworkValues {
+  ModelChoice choice;
+  Keys values;
+};
+
+constexpr std::string_view kComputed = "computed.";
+
+/// The choices among the values, without their prefix `computed.`.
+Detail::Record choices_among(const Keys& values) {
+  constexpr std::array<std::string_view, 3> kChoices{"sequence", "precision", "granularity"};
+  Detail::Record choices;
+  for (const auto& [path, value] : values) {
+    if (!path.starts_with(kComputed)) continue;
+    const std::string name = path.substr(kComputed.size());
+    if (std::ranges::find(kChoices, name) != kChoices.end()) choices.emplace_back(name, value);
+  }
+  return choices;
+}
+
+NetworkValues network_values(const Keys& values) {
+  const std::string prefix = "model." + std::string(kComputed);
+  const Detail::Record choices = choices_among(values);
+  NetworkValues result{{.computed = {}, .prefix = prefix}, values};
+  try {
+    result.choice.computed = read_computed_choice(parse_yaml(to_json(choices, -1), ""));
+  } catch (const InputError& error) {
+    throw InputError(error.message(), {"", 0, 0, prefix + error.place().key}, error.hint());
+  }
+  std::erase_if(result.values, [&](const auto& entry) {
+    return std::ranges::any_of(
+        choices, [&](const auto& choice) { return entry.first == std::string(kComputed) + choice.first; });
+  });
+  return result;
+}
 
 PlatformSpec load_platform_spec(const Manifest& manifest, const CellSpec& cell) {
   std::string hash;
@@ -35,15 +74,18 @@ std::string input_key(const std::string& file, const Keys& overrides) {
 
 HashedInput<Model> load_model(const Manifest& manifest, const CellSpec& cell) {
   const StudyFile& file = find_file(manifest, "model", cell.model);
-  HashedInput<Model> model;
-  if (is_network(file)) {
-    const ModelSource source{{file.name, {}}, true, true};
+  const bool is_known = is_known_by_name(file);
+  const ModelSource source{
+      {file.name, is_known ? "" : read_text_file(file.path)}, is_known, file.is_network, file.path};
+  NamedModel named;
+  if (file.is_network) {
+    const NetworkValues given = network_values(cell.model_values);
     const PlatformSpec platform = load_platform_spec(manifest, cell);
-    NamedModel named = load_model(source, {}, {cell.model_values, "model."}, &platform);
-    return {std::move(named.model), std::move(named.hash)};
+    named = load_model(source, given.choice, {given.values, "model."}, &platform);
+  } else {
+    named = load_model(source, {}, {cell.model_values, "model."}, nullptr);
   }
-  model.input = load(file, cell.model_values, model.hash, parse_model);
-  return model;
+  return {std::move(named.model), std::move(named.hash)};
 }
 
 void check_values(const Manifest& manifest, const CellSpec& cell) {
@@ -74,13 +116,13 @@ Inputs load_inputs(const Manifest& manifest, const CellSpec& cell) {
 
 std::string model_key(const Manifest& manifest, const CellSpec& cell) {
   std::string key = input_key(cell.model, cell.model_values);
-  return is_network(find_file(manifest, "model", cell.model)) ? key + platform_key(cell) : key;
+  return find_file(manifest, "model", cell.model).is_network ? key + platform_key(cell) : key;
 }
 std::string platform_key(const CellSpec& cell) { return input_key(cell.platform, cell.platform_values); }
 
 void check_files(const Manifest& manifest) {
   for (const StudyFile& file : manifest.files) {
-    if (is_network(file)) continue;
+    if (is_known_by_name(file)) continue;
     const std::string now = file.kind == "events" ? hash_of(file.kind, file.path) : sha256(read_bytes_file(file.path));
     if (now == file.sha256) continue;
     throw InputError("has changed since the study began", {file.path, 0, 0, ""},

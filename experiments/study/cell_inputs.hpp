@@ -27,7 +27,7 @@ void check_values(const Manifest& manifest, const CellSpec& cell);
 /// Both, with the model's profile for the platform (`fit_to_platform`).
 [[nodiscard]] Inputs joined(HashedInput<Model> model, HashedInput<Platform> platform);
 
-/// Cells with equal keys have equal models. Networks known by name are computed for the cell's platform.
+/// Cells with equal keys have equal models. Networks are computed for the cell's platform.
 [[nodiscard]] std::string model_key(const Manifest& manifest, const CellSpec& cell);
 /// Cells with equal keys have equal platforms.
 [[nodiscard]] std::string platform_key(const CellSpec& cell);

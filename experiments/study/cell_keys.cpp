@@ -1,12 +1,12 @@
 // The keys of a cell: how each is read from a study file, and which part of the cell's run it sets.
 #include "experiments/study/cell_keys.hpp"
 
-#include "experiments/run/chosen_degrees.hpp"
 #include "experiments/run/chosen_size.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/set_option.hpp"
+#include "experiments/study/cell_key.hpp"
 #include "experiments/study/cell_spec.hpp"
 #include "experiments/study/limits.hpp"
 #include "experiments/study/manifest.hpp"
@@ -16,38 +16,45 @@
 #include "experiments/study/vary_keys.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
-#include "sim/io/plan_degrees.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/noise.hpp"
 #include "sim/model/precision.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/workload/transformer.hpp"
 
-#include <fmt/core.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <functional>
 #include <string_view>
 
 namespace stagecraft {
 namespace {
-
-using ReadKey = std::function<void(const YamlNode& node, Keys& into)>;
-using TakeKey = void (*)(const Detail& value, CellSpec& spec);
-
-/// A key: its name, the function that reads it from a study file, and the function that applies it to a CellSpec.
-struct CellKey {
-  std::string name;
-  ReadKey read;
-  TakeKey take = nullptr;  ///< null: the key does not change the run
-};
 
 /// The keys that are paths, for messages.
 const std::vector<std::string>& path_keys() {
   static const std::vector<std::string> kKeys = {"PLANNER.KEY",   "training.KEY", "vary.KEY",
                                                  "platform.PATH", "model.PATH",   "tag.NAME"};
   return kKeys;
+}
+
+const std::vector<CellKey>& plain_keys();
+const std::vector<CellKey>& training_keys();
+
+/// The whole name of a key that is written without its group, `training.` or `vary.`; empty for any other name.
+std::string with_group(const std::string& name) {
+  Variation variation;
+  for (const char* group : {"training.", "vary."}) {
+    std::string whole_name = group + name;
+    if (find_cell_key(training_keys(), whole_name) != nullptr || vary_factor(whole_name, variation) != nullptr)
+      return whole_name;
+  }
+  return {};
+}
+
+/// Refuses a name that no key of a cell has.
+[[noreturn]] void refuse_unknown_key(const YamlNode& node, const std::string& name,
+                                     const std::vector<std::string>& known) {
+  const std::string meant = with_group(name);
+  node.fail("there is no key " + quote(name) + " of a cell",
+            meant.empty() ? suggest_name(name, known) : "did you mean " + quote(meant) + "?");
 }
 
 /// Whether the name is that of a group of keys and a path in it.
@@ -61,25 +68,6 @@ const char* const kLargestSize = "max";  // of `microbatch_size`
 const char* const kNodeCount = "platform.nodes.count";
 const char* const kPrecision = "model.computed.precision";
 const char* const kSequence = "model.computed.sequence";
-
-template <class T>
-const T& as(const Detail& value) {
-  const T* found = std::get_if<T>(&value.value);
-  if (found == nullptr) throw InputError("expected a cell as a study file gives it");
-  return *found;
-}
-const std::string& word(const Detail& value) { return as<std::string>(value); }
-std::int64_t whole(const Detail& value) { return as<std::int64_t>(value); }
-
-std::string read_word(const YamlNode& node, const std::vector<std::string>& known) {
-  if (std::ranges::find(known, node.text()) == known.end()) {
-    node.fail("unknown value " + quote(node.text()), suggest_name(node.text(), known));
-  }
-  return node.text();
-}
-
-const CellKey* find_cell_key(const std::vector<CellKey>& keys, std::string_view name);
-const std::vector<CellKey>& plain_keys();
 
 /// Reads `planner: NAME`, or `planner: {name: NAME, label: …, KEY: VALUE, …}`, where KEY is an option of the planner or
 /// one of `kOwnKeys`. An external planner gets all but its label as options.
@@ -106,22 +94,6 @@ void read_planner(const YamlNode& node, Keys& into) {
 void read_tag(const std::string& key, const YamlNode& node, Keys& into) {
   static_cast<void>(read_name(node));
   set_key(into, key, read_detail(node));
-}
-
-ReadKey count_key(const std::string& name, std::int64_t least, std::int64_t most) {
-  return [=](const YamlNode& node, Keys& into) { set_key(into, name, read_count(node, least, most)); };
-}
-ReadKey name_key(const std::string& name) {
-  return [=](const YamlNode& node, Keys& into) { set_key(into, name, read_name(node)); };
-}
-ReadKey word_key(const std::string& name, const std::vector<std::string>& known) {
-  return [=](const YamlNode& node, Keys& into) { set_key(into, name, read_word(node, known)); };
-}
-
-/// A key that a cell keeps under its own name. `make_read` is one of the functions above, `more` its further arguments.
-template <class MakeRead, class... More>
-CellKey key(const char* name, TakeKey take, MakeRead make_read, const More&... more) {
-  return {name, make_read(name, more...), take};
 }
 
 void read_share(const YamlNode& node, Keys& into) {
@@ -177,11 +149,6 @@ const std::vector<CellKey>& training_keys() {
   return kKeys;
 }
 
-const CellKey* find_cell_key(const std::vector<CellKey>& keys, std::string_view name) {
-  const auto found = std::ranges::find(keys, name, &CellKey::name);
-  return found == keys.end() ? nullptr : &*found;
-}
-
 void read_noise(const YamlNode& node, Keys& into) {
   const double sigma = read_number(node);
   if (sigma > kLargestSigma) node.fail_expected("a number from 0 to " + format_number(kLargestSigma));
@@ -203,55 +170,11 @@ void read_training(const YamlNode& node, Keys& into) {
   for (const auto& [name, value] : node.entries()) read_training_key(name, value, into);
 }
 
-/// A number of something up to `most`, or one of the words.
-ReadKey count_or_word_key(const std::string& key, const std::string& of, std::int64_t most,
-                          const std::vector<std::string>& words) {
-  return [=](const YamlNode& node, Keys& into) {
-    if (std::ranges::find(words, node.text()) != words.end()) {
-      set_key(into, key, node.text());
-    } else {
-      if (!parse_number(node.text()))
-        node.fail_expected(fmt::format("a number of {}, {}", of, fmt::join(words, " or ")));
-      set_key(into, key, read_count(node, 1, most));
-    }
-  };
-}
-
 void take_microbatch_size(const Detail& value, CellSpec& spec) {
   const auto* word = std::get_if<std::string>(&value.value);
   spec.at_largest_size = word != nullptr && *word == kLargestSize;
   spec.planning.fastest_size = word != nullptr && *word == kFastestSize;
   if (!spec.at_largest_size && !spec.planning.fastest_size) spec.planning.microbatch_size = whole(value);
-}
-
-void take_tensor(const Detail& value, CellSpec& spec) {
-  spec.planning.fastest_degrees = std::holds_alternative<std::string>(value.value);
-  if (!spec.planning.fastest_degrees) spec.planning.degrees.tensor = whole(value);
-}
-
-/// The keys that say into how many devices a replica is divided.
-std::vector<CellKey> group_keys() {
-  return {
-      {"tensor", count_or_word_key("tensor", "devices", kMostInGroup, {kFastestDegrees}), take_tensor},
-      key(
-          "sequence_parallel",
-          [](const Detail& value, CellSpec& spec) { spec.planning.degrees.sequence = word(value) == "true"; }, word_key,
-          std::vector<std::string>{"true", "false"}),
-      key(
-          "context", [](const Detail& value, CellSpec& spec) { spec.planning.degrees.context = whole(value); },
-          count_key, 1, kMostInGroup),
-      key(
-          "context_attention",
-          [](const Detail& value, CellSpec& spec) {
-            spec.planning.degrees.attention = context_attention_of(word(value));
-          },
-          word_key, context_attention_names()),
-      key(
-          "expert", [](const Detail& value, CellSpec& spec) { spec.planning.degrees.expert = whole(value); }, count_key,
-          1, kMostInGroup),
-      {"imbalance", [](const YamlNode& node, Keys& into) { set_key(into, "imbalance", read_imbalance_factor(node)); },
-       [](const Detail& value, CellSpec& spec) { spec.planning.degrees.imbalance = as<double>(value); }},
-  };
 }
 
 std::vector<CellKey> joined_keys(std::vector<CellKey> keys, const std::vector<CellKey>& more) {
@@ -343,7 +266,7 @@ void read_cell_key(const std::string& name, const YamlNode& node, Keys& into) {
   } else {
     std::vector<std::string> known = path_keys();
     for (const CellKey& each : plain_keys()) known.push_back(each.name);
-    node.fail("there is no key " + quote(name) + " of a cell", suggest_name(name, known));
+    refuse_unknown_key(node, name, known);
   }
 }
 
@@ -363,7 +286,14 @@ std::string read_cell_key_name(const YamlNode& node) {
   }
   if (is_path_key(name)) return name;
   known.insert(known.end(), path_keys().begin(), path_keys().end());
-  node.fail("there is no key " + quote(name) + " of a cell", suggest_name(name, known));
+  refuse_unknown_key(node, name, known);
+}
+
+std::string suggest_place(const std::string& name) {
+  const bool is_own = find_cell_key(plain_keys(), name) != nullptr || is_path_key(name);
+  const std::string meant = is_own ? name : with_group(name);
+  if (meant.empty()) return {};
+  return quote(meant) + " is a key of cells: 'base' has its value for all, 'matrix' lists several";
 }
 
 bool is_cell_key(std::string_view name) {

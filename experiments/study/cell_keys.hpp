@@ -18,6 +18,9 @@ void read_cell_key(const std::string& name, const YamlNode& node, Keys& into);
 /// **Throws** InputError that names the place of an unknown name.
 [[nodiscard]] std::string read_cell_key_name(const YamlNode& node);
 
+/// Where a key belongs that stands at the top of a study file; empty for a name that no key of cells has.
+[[nodiscard]] std::string suggest_place(const std::string& name);
+
 /// Whether `read_cell_key` knows a key of this name, or how it is written now. Its value, and what a path leads to, may
 /// be wrong.
 [[nodiscard]] bool is_cell_key(std::string_view name);

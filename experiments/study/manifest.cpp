@@ -48,12 +48,21 @@ std::string find_named(const NamedFile& file, const fs::path& folder) {
   return path;
 }
 
+bool is_model_of_network(const FileText& file) {
+  try {
+    return is_description(file);
+  } catch (const InputError&) {
+    return false;  // its cells will say what is wrong
+  }
+}
+
 StudyFile read_named(const NamedFile& file, const fs::path& folder) {
   const auto& [kind, name] = file;
   const bool is_file = kind != "model" || existing_input(name, InputKind::Model, folder.string()).has_value();
-  if (!is_file && find_model(name, {}, folder.string()).is_network) return {kind, name, "", sha256(name)};
+  if (!is_file && find_model(name, {}, folder.string()).is_network) return {kind, name, "", sha256(name), true};
   const std::string path = find_named(file, folder);
-  return {file.first, file.second, fs::absolute(path).lexically_normal().string(), hash_of(file.first, path)};
+  const bool is_network = kind == "model" && is_model_of_network({path, read_text_file(path)});
+  return {kind, name, fs::absolute(path).lexically_normal().string(), hash_of(kind, path), is_network};
 }
 
 std::string cell_key(const Cell& cell, const std::map<NamedFile, std::string>& hashes) {

@@ -11,10 +11,11 @@ namespace stagecraft {
 
 /// A file that cells name.
 struct StudyFile {
-  std::string kind;    ///< model, platform, events or planner
-  std::string name;    ///< as the study writes it
-  std::string path;    ///< absolute; empty for a model that is a network known by name
-  std::string sha256;  ///< of its content; of such a network, of its name
+  std::string kind;         ///< model, platform, events or planner
+  std::string name;         ///< as the study writes it
+  std::string path;         ///< absolute; empty for a model that is a network known by name
+  std::string sha256;       ///< of its content; of such a network, of its name
+  bool is_network = false;  ///< a model whose figures are computed for the platform of each cell
   friend bool operator==(const StudyFile&, const StudyFile&) = default;
 };
 

@@ -36,8 +36,9 @@ Detail::Record head_record(const Manifest& manifest) {
   for (const TableChoice& table : manifest.tables) tables.emplace_back(table_record(table));
   Detail::List files;
   for (const StudyFile& file : manifest.files) {
-    files.emplace_back(
-        Detail::Record{{"kind", file.kind}, {"name", file.name}, {"path", file.path}, {"sha256", file.sha256}});
+    Detail::Record record{{"kind", file.kind}, {"name", file.name}, {"path", file.path}, {"sha256", file.sha256}};
+    if (file.is_network && !file.path.empty()) record.emplace_back("network", true);
+    files.emplace_back(std::move(record));
   }
   return {{"schema", kSchema},
           {"study", manifest.study},
@@ -130,6 +131,15 @@ TableChoice read_table(const LineReader& line, const Detail::Record& record) {
   return table;
 }
 
+/// A model without a path is a network known by name. Models that a file describes have the key `network`.
+StudyFile read_file(const LineReader& line, const Detail::Record& record) {
+  StudyFile file{line.get<std::string>(record, "kind"), line.get<std::string>(record, "name"),
+                 line.get<std::string>(record, "path"), line.get<std::string>(record, "sha256")};
+  const bool is_described = line.find(record, "network") != nullptr && line.get<bool>(record, "network");
+  file.is_network = file.kind == "model" && (file.path.empty() || is_described);
+  return file;
+}
+
 Manifest read_head(const LineReader& line) {
   const Detail::Record& head = line.root();
   if (line.get<std::string>(head, "schema") != kSchema) line.fail();
@@ -149,9 +159,7 @@ Manifest read_head(const LineReader& line) {
     }
   }
   for (const Detail& entry : line.get<Detail::List>(head, "files")) {
-    const Detail::Record& file = line.as_record(entry);
-    manifest.files.push_back({line.get<std::string>(file, "kind"), line.get<std::string>(file, "name"),
-                              line.get<std::string>(file, "path"), line.get<std::string>(file, "sha256")});
+    manifest.files.push_back(read_file(line, line.as_record(entry)));
   }
   return manifest;
 }

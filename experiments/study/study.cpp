@@ -115,6 +115,11 @@ void check_keys(const Study& study, const Keys& keys) {
     throw InputError("a cell has either microbatches or global_batch, not both: " + to_json(keys, -1),
                      {study.file, 0, 0, ""});
   }
+  const Detail* capacity = find_key(keys, "capacity");
+  if (has("imbalance") && capacity != nullptr && *capacity != Detail("none")) {
+    throw InputError("a cell has either imbalance or capacity, not both, unless capacity is none: " + to_json(keys, -1),
+                     {study.file, 0, 0, ""});
+  }
   if (has("samples_per_update") && (has("microbatches") || has("global_batch"))) {
     throw InputError(
         "a cell has either samples_per_update or the microbatches of an iteration, not both: " + to_json(keys, -1),

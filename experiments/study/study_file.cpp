@@ -161,7 +161,8 @@ Study parse_study(std::string_view text, const std::string& file_name) {
   const YamlNode root = parse_yaml(text, file_name);
   check_schema(root, "stagecraft/study/1");
   root.allow_keys({"schema", "study", "base", "matrix", "zip", "exclude", "include", "seeds", "baseline", "columns",
-                   "tables", "limits"});
+                   "tables", "limits"},
+                  suggest_place);
   Study study;
   study.name = read_name(root.at("study"));
   study.file = file_name;

@@ -91,9 +91,9 @@ std::int64_t chosen_length(HfKeys& keys, const DecoderSize& size, std::optional<
 }
 
 /// Names the keys that were not read, once.
-void note_unread_keys(const HfKeys& keys, std::vector<std::string>& notes) {
+void note_unread_keys(const std::vector<std::string>& unread, std::vector<std::string>& notes) {
   std::string list;
-  for (const std::string& name : keys.unread()) list += (list.empty() ? "" : ", ") + quote(name);
+  for (const std::string& name : unread) list += (list.empty() ? "" : ", ") + quote(name);
   if (!list.empty()) notes.push_back("keys that are not read: " + list);
 }
 
@@ -136,7 +136,8 @@ bool is_hf_config(const YamlNode& root) {
          (root.find("model_type") || is_simulator_dialect(root));
 }
 
-HfConfig parse_hf_config(std::string_view text, const std::string& path, std::optional<std::int64_t> sequence) {
+HfConfig parse_hf_config(std::string_view text, const std::string& path, std::optional<std::int64_t> sequence,
+                         const std::string& location) {
   HfKeys keys(parse_yaml(text, path));
   const bool is_dialect = is_simulator_dialect(keys.root());
   const HfFamily family =
@@ -149,8 +150,9 @@ HfConfig parse_hf_config(std::string_view text, const std::string& path, std::op
   const TransformerDropouts dropouts = family.family.empty() ? gpt_dropouts(keys) : TransformerDropouts{};
   note_prediction_blocks(keys.root(), config.notes);
   note_quantisation(keys, config.notes);
-  note_unread_keys(keys, config.notes);
-  const std::string name = config_name(keys.root(), path);
+  config.unread = keys.unread();
+  note_unread_keys(config.unread, config.notes);
+  const std::string name = config_name(keys.root(), location.empty() ? path : location);
   config.network = family.family.empty() ? gpt_of(name, size, dropouts) : decoder(name, size);
   config.network.source = is_dialect ? "a configuration file with 'layer_num' and 'head_num'"
                                      : fmt::format("config.json of model_type {}", family.model_type);

@@ -19,6 +19,7 @@ struct HfConfig {
   Architecture network;
   std::vector<std::string> notes;  ///< what the user should know: keys that were not read, a length that was chosen
   std::vector<std::string> warnings = {};  ///< a length beyond what the file allows
+  std::vector<std::string> unread = {};    ///< keys that change something elsewhere, and nothing here
 };
 
 /// Whether the file is a `config.json` of Hugging Face's format or one in the dialect of simulators, by its keys.
@@ -31,8 +32,8 @@ struct HfConfig {
 /// **Throws** InputError naming the place of the first defect.
 [[nodiscard]] HfConfig read_hf_config(const std::string& path, std::optional<std::int64_t> sequence = {});
 
-/// The same of a text.
+/// The same of a text. `path` is used in messages, and for the name where `location` does not say where the file lies.
 [[nodiscard]] HfConfig parse_hf_config(std::string_view text, const std::string& path,
-                                       std::optional<std::int64_t> sequence = {});
+                                       std::optional<std::int64_t> sequence = {}, const std::string& location = {});
 
 }  // namespace stagecraft

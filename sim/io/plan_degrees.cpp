@@ -17,14 +17,11 @@ namespace {
 /// gives each expert.
 double read_imbalance(const YamlNode& node) {
   const auto imbalance = node.find("imbalance");
-  const auto capacity = node.find("capacity");
-  const bool is_dropless = !capacity || (capacity->kind() == YamlKind::Text && capacity->text() == "none");
-  if (is_dropless) return imbalance ? read_imbalance_factor(*imbalance) : 1.0;
-  if (imbalance) capacity->fail("give 'imbalance' or 'capacity', not both, unless 'capacity' is none");
-  if (!parse_number(capacity->text())) {
-    capacity->fail_expected("a number from 1 to " + format_number(kMostImbalance) + ", or none");
-  }
-  return read_imbalance_factor(*capacity);
+  const auto given = node.find("capacity");
+  const std::optional<double> capacity = given ? read_capacity_factor(*given) : std::nullopt;
+  if (!capacity) return imbalance ? read_imbalance_factor(*imbalance) : 1.0;
+  if (imbalance) given->fail("give 'imbalance' or 'capacity', not both, unless 'capacity' is none");
+  return *capacity;
 }
 
 }  // namespace
@@ -67,6 +64,14 @@ double read_imbalance_factor(const YamlNode& node) {
   if (factor < 1.0 || factor > kMostImbalance)
     node.fail_expected("a number from 1 to " + format_number(kMostImbalance));
   return factor;
+}
+
+std::optional<double> read_capacity_factor(const YamlNode& node) {
+  if (node.text() == "none") return std::nullopt;
+  if (!parse_number(node.text())) {
+    node.fail_expected("a number from 1 to " + format_number(kMostImbalance) + ", or none");
+  }
+  return read_imbalance_factor(node);
 }
 
 Degrees read_degrees(const YamlNode& node) {

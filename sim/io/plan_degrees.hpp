@@ -30,6 +30,10 @@ inline constexpr double kMostImbalance = 256.0;
 /// A value of `Degrees::imbalance`. **Throws** InputError for any other.
 [[nodiscard]] double read_imbalance_factor(const YamlNode& node);
 
+/// A capacity factor: how many times the mean of tokens each expert gets, which then is `Degrees::imbalance`; none for
+/// the word `none`. **Throws** InputError for any other.
+[[nodiscard]] std::optional<double> read_capacity_factor(const YamlNode& node);
+
 /// The value of `groups` in a plan file, `reduced`. **Throws** InputError for any other than a plan file may have.
 [[nodiscard]] Degrees read_degrees(const YamlNode& node);
 /// The keys that differ from their defaults.

@@ -76,14 +76,16 @@ YamlNode YamlNode::at(std::string_view name) const {
   return *std::move(found);
 }
 
-void YamlNode::allow_keys(std::initializer_list<std::string_view> known) const {
+void YamlNode::allow_keys(std::initializer_list<std::string_view> known,
+                          const std::function<std::string(const std::string&)>& hint) const {
   if (kind() != YamlKind::Map) fail_expected("a map of keys and values");
   const std::vector<std::size_t>& children = document_->nodes[index_].children;
   for (std::size_t i = 0; i + 1 < children.size(); i += 2) {
     const RawNode& key = document_->nodes[children[i]];
     if (std::ranges::find(known, key.text) != known.end()) continue;
+    const std::string given = hint ? hint(key.text) : "";
     throw InputError("unknown key " + quote(key.text), {document_->file, key.line, key.column, key_},
-                     suggest_name(key.text, {known.begin(), known.end()}));
+                     given.empty() ? suggest_name(key.text, {known.begin(), known.end()}) : given);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -46,8 +47,10 @@ class YamlNode {
   [[nodiscard]] std::optional<YamlNode> find(std::string_view name) const;
   /// **Throws** InputError if the key is missing.
   [[nodiscard]] YamlNode at(std::string_view name) const;
-  /// **Throws** InputError at the first key that is not listed.
-  void allow_keys(std::initializer_list<std::string_view> known) const;
+  /// **Throws** InputError at the first key that is not listed, with the hint for it that `hint` has, if any, else with
+  /// the nearest ones.
+  void allow_keys(std::initializer_list<std::string_view> known,
+                  const std::function<std::string(const std::string& key)>& hint = {}) const;
 
   /// Refuses this node. **Throws** InputError, always.
   [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) const;

@@ -50,10 +50,10 @@ Model sharded(const Model& model, const Degrees& degrees) {
   if (degrees.devices() == 1) return model;
   const std::shared_ptr<const ProfileSource> parts = model.computed ? model.computed->sharded(degrees) : nullptr;
   if (!parts) {
-    throw InputError("the model " + quote(model.profiles.front().name) +
-                         " cannot be divided into a tensor group: its " +
-                         "figures are those of whole layers on one device",
-                     {}, "figures of parts are computed for a network known by name or an architecture file");
+    throw InputError(
+        "the model " + quote(model.profiles.front().name) + " cannot be divided into a tensor group: its " +
+            "figures are those of whole layers on one device",
+        {}, "figures of parts are computed for a network known by name, a config.json or an architecture file");
   }
   Model member;
   member.computed = parts;

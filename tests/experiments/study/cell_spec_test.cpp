@@ -112,6 +112,20 @@ TEST_CASE(
   CHECK(seed_with(0.1, 1.0) != seed_with(0.1, 2.0));
 }
 
+TEST_CASE("cell spec: a capacity factor is another way to say what the busiest expert device gets, and none is none") {
+  const auto imbalance = [](const std::string& keys) {
+    const Study study = parse_study(
+        "schema: stagecraft/study/1\nstudy: s\nbase: {model: m, platform: p, planner: uniform, expert: 8, " + keys +
+            "}\n",
+        "study.yaml");
+    return read_cell(expand(study).cells.at(0)).planning.degrees.imbalance;
+  };
+  CHECK(imbalance("capacity: 1.25") == 1.25);
+  CHECK(imbalance("capacity: none") == 1.0);
+  CHECK(imbalance("capacity: none, imbalance: 1.5") == 1.5);
+  CHECK_THROWS_AS(static_cast<void>(imbalance("capacity: 1.25, imbalance: 1.5")), InputError);
+}
+
 TEST_CASE("cell spec: a value of another type than a study file gives is refused") {
   CHECK_THROWS_AS(static_cast<void>(read_cell({{{"planner", 3}}, 1})), InputError);
   CHECK_THROWS_AS(static_cast<void>(read_cell({{{"planner", "uniform"}, {"vary.compute", "2"}}, 1})), InputError);
