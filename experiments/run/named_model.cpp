@@ -121,18 +121,6 @@ ComputedChoice completed(const NetworkName& network, const ModelChoice& given, c
   return choice;
 }
 
-Architecture network_of(const std::string& name, const ModelChoice& choice) {
-  if (!choice.computed.sequence) return *find_architecture(name);
-  std::optional<Architecture> network;
-  try {
-    network = find_sequence_network(name, *choice.computed.sequence);
-  } catch (const InputError& error) {
-    refuse_choice(error, choice, "sequence");
-  }
-  if (!network) refuse_choice(InputError("the network " + quote(name) + " takes images"), choice, "sequence");
-  return *std::move(network);
-}
-
 std::string remark_on(const Architecture& network, const LayerGraph& graph) {
   return network.name + " is computed for " + graph.device_kind + " in " + graph.precision + ": " + network.summary;
 }
@@ -152,7 +140,7 @@ std::string text_of(const ComputedChoice& choice) {
 
 NamedModel load_network(const std::string& name, const ModelChoice& choice, const ReplacedValues& replaced,
                         const PlatformSpec& platform) {
-  const Architecture network = network_of(name, choice);
+  const Architecture network = known_network(name, choice);
   NamedModel named;
   named.computed = completed({name, NetworkFrom::Catalogue}, choice, platform);
   named.computed.architecture = name;
@@ -288,6 +276,18 @@ std::string chosen_hash(const FileText& file, const ComputedChoice& choice) {
   } catch (const InputError&) {
     return {};  // no YAML, or of another form
   }
+}
+
+Architecture known_network(const std::string& name, const ModelChoice& choice) {
+  if (!choice.computed.sequence) return *find_architecture(name);
+  std::optional<Architecture> network;
+  try {
+    network = find_sequence_network(name, *choice.computed.sequence);
+  } catch (const InputError& error) {
+    refuse_choice(error, choice, "sequence");
+  }
+  if (!network) refuse_choice(InputError("the network " + quote(name) + " takes images"), choice, "sequence");
+  return *std::move(network);
 }
 
 bool is_network(const std::string& name) { return find_architecture(name).has_value(); }
