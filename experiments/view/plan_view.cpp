@@ -341,41 +341,4 @@ std::string planning_text(const Planning& planning, const Report& evaluated, con
   return text;
 }
 
-namespace {
-
-/// Of the stages of one pipeline: `9 + 4 x 2`, where stages in a row have as many.
-std::string stages_text(const std::vector<std::size_t>& replicas) {
-  constexpr std::size_t kWidest = 24;
-  std::string text;
-  for (auto first = replicas.begin(); first != replicas.end();) {
-    const auto end = std::find_if(first, replicas.end(), [&](std::size_t count) { return count != *first; });
-    text += text.empty() ? "" : " + ";
-    if (text.size() > kWidest) return text + "...";
-    text += (end - first > 1 ? std::to_string(end - first) + " x " : "") + std::to_string(*first);
-    first = end;
-  }
-  return text;
-}
-
-}  // namespace
-
-const char* const kFoldedStages =
-    "replicas of each stage; 9 + 4 x 2: one of 9, 4 stages of 2; 2 of 8 x 1: two pipelines of 8 stages";
-
-bool folds_stages(const std::string& configuration) {
-  return configuration.find(" x ") != std::string::npos || configuration.find(" of ") != std::string::npos;
-}
-
-std::string configuration_text(const Plan& plan) {
-  std::map<std::uint32_t, std::vector<std::size_t>> pipelines;
-  std::vector<std::size_t> all;
-  for (const Stage& stage : plan.stages) {
-    pipelines[stage.pipeline].push_back(stage.replicas.size());
-    all.push_back(stage.replicas.size());
-  }
-  const auto is_as_first = [&](const auto& entry) { return entry.second == pipelines.begin()->second; };
-  if (pipelines.size() < 2 || !std::ranges::all_of(pipelines, is_as_first)) return stages_text(all);
-  return std::to_string(pipelines.size()) + " of " + stages_text(pipelines.begin()->second);
-}
-
 }  // namespace stagecraft
