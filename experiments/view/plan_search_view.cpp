@@ -2,6 +2,7 @@
 
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/configuration.hpp"
+#include "experiments/view/plan_remarks.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/saving_words.hpp"
 #include "experiments/view/table.hpp"
@@ -115,15 +116,21 @@ std::string counts_text(const Counts& counts) {
   return text;
 }
 
-/// What texts of the column `replicas` mean.
+/// What texts of the column `replicas` mean, and what other programs do with some of the plans.
 std::string legend(const std::vector<PlanTry>& tries) {
   std::vector<std::string> configurations;
+  bool divides_gradients = false;
   for (const PlanTry& tried : tries) {
     if (!tried.plan) continue;
     configurations.push_back(configuration_text(*tried.plan));
+    divides_gradients = divides_gradients || divides_gradients_in_pipeline(*tried.plan);
   }
   const std::string folded = configuration_legend(configurations);
-  return folded.empty() ? "" : wrapped_lines(folded);
+  std::string text = folded.empty() ? "" : wrapped_lines(folded);
+  if (divides_gradients) {
+    text += wrapped_lines(fmt::format("zero 2 or 3 in a pipeline of several stages: {}", kGradientsInPipelines));
+  }
+  return text;
 }
 
 }  // namespace

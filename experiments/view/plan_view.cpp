@@ -3,6 +3,7 @@
 #include "experiments/run/degrees_text.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/explanation.hpp"
+#include "experiments/view/plan_remarks.hpp"
 #include "experiments/view/rates_view.hpp"
 #include "experiments/view/saving_words.hpp"
 #include "experiments/view/table.hpp"
@@ -283,13 +284,13 @@ std::string plan_text(const LayerGraph& graph, const Platform& platform, const S
                       const Report& evaluated) {
   const Plan& plan = program.kept->plan;
   const std::string planner = plan.planner.empty() ? "" : plan.planner + ": ";
-  std::string text = planner + graph.name + " on " + platform.spec.name + ", " + schedule_text(plan.schedule) + ", " +
-                     counted(plan.microbatches, "microbatch") + " of " +
-                     microbatch_text(plan.microbatch_size, plan.degrees) + division_text(plan) + "\n" +
-                     updates_text(stage_updates(graph, program)) + "\n" +
-                     stage_table(graph, platform, program, evaluated) + kept_text(graph, plan.training) + "\n" +
-                     figures_text("the planner's claim", plan.predicted) +
-                     figures_text("evaluated without contention", evaluated.figures());
+  std::string text =
+      planner + graph.name + " on " + platform.spec.name + ", " + schedule_text(plan.schedule) + ", " +
+      counted(plan.microbatches, "microbatch") + " of " + microbatch_text(plan.microbatch_size, plan.degrees) +
+      division_text(plan) + "\n" + updates_text(stage_updates(graph, program)) + "\n" +
+      stage_table(graph, platform, program, evaluated) + kept_text(graph, plan.training) +
+      plan_remarks(graph, platform, program) + "\n" + figures_text("the planner's claim", plan.predicted) +
+      figures_text("evaluated without contention", evaluated.figures());
   if (evaluated.period && !evaluated.converged()) text += "not converged: " + drift_text(evaluated) + "\n";
   text += lacking_text(evaluated, platform);
   return text;
