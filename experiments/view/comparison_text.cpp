@@ -282,7 +282,7 @@ std::string legend(const std::vector<Comparison>& comparisons, const RowChoice& 
          "time: of an iteration, or of a microbatch if asynchronous; evaluated: the same without contention\n"
          "x best: time over the least possible for this cut (1: no order is faster)\n"
          "full: how much of the fullest device's memory is used\n" +
-         (any(&has_rates) ? "TFLOP/s: operations of the model, per device; MFU: their share of the "
+         (any(&has_rates) ? "TFLOP/s: operations of the model, per device, attention in full; MFU: their share of the "
                             "devices' peaks\n"
                           : "");
 }
