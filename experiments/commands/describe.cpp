@@ -1,8 +1,10 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/plan_inputs.hpp"
+#include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/judge.hpp"
+#include "experiments/run/named_model.hpp"
 #include "experiments/run/plan_input.hpp"
 #include "experiments/view/description.hpp"
 #include "sim/base/error.hpp"
@@ -12,7 +14,6 @@
 #include "sim/io/file_remarks.hpp"
 #include "sim/io/hf_config.hpp"
 #include "sim/io/json.hpp"
-#include "sim/io/model_file.hpp"
 #include "sim/io/platform_file.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_node.hpp"
@@ -33,6 +34,7 @@ namespace {
 struct DescribeOptions {
   std::string file;
   PlanInputOptions inputs;
+  ComputedOptions computed;
 };
 
 /// The path of the file that `name` means: a path, or else the name of a shipped model or platform. None for the name
@@ -102,35 +104,59 @@ void refuse_plan_options(const DescribeOptions& options, const std::string& is) 
   throw InputError("applies to plans only, but " + quote(options.file) + " " + is, {"", 0, 0, option});
 }
 
-/// A device or a network that the program knows by name.
-Description describe_known(const DescribeOptions& options, const Settings& settings) {
-  const std::optional<DeviceDescription> device = find_device(options.file);
-  refuse_plan_options(options, device ? "is a device" : "is a network");
-  if (device) return describe_device(*device);
-  settings.say("note: plan, compare and max-batch compute it for the devices of a platform: --model " + options.file);
-  return describe_architecture(*find_architecture(options.file));
+/// Refuses options that say how figures are computed when the file has none that are.
+void refuse_computed_options(const DescribeOptions& options, const std::string& is) {
+  const auto& [precision, sequence, granularity] = options.computed;
+  if (!precision && !sequence && !granularity) return;
+  const std::string option = sequence ? "--sequence" : precision ? "--precision" : "--granularity";
+  throw InputError("applies to networks and models only, but " + quote(options.file) + " " + is, {"", 0, 0, option});
 }
 
-Description describe_config(const FileText& source, const Settings& settings) {
-  const HfConfig config = parse_hf_config(source.text, source.path);
+/// Refuses what changes no count of a network: the precision and the granularity.
+void refuse_times_of_network(const ComputedOptions& options) {
+  if (!options.precision && !options.granularity) return;
+  throw InputError("the counts of a network do not depend on it",
+                   {"", 0, 0, options.precision ? "--precision" : "--granularity"},
+                   "'stagecraft model' computes the times, which do");
+}
+
+/// A device or a network that the program knows by name.
+Description describe_known(const DescribeOptions& options, const ModelChoice& choice, const Settings& settings) {
+  const std::optional<DeviceDescription> device = find_device(options.file);
+  refuse_plan_options(options, device ? "is a device" : "is a network");
+  if (device) {
+    refuse_computed_options(options, "is a device");
+    return describe_device(*device);
+  }
+  refuse_times_of_network(options.computed);
+  settings.say("note: plan, compare and max-batch compute it for the devices of a platform: --model " + options.file);
+  return describe_architecture(known_network(options.file, choice));
+}
+
+Description describe_config(const FileText& source, const DescribeOptions& options, const ModelChoice& choice,
+                            const Settings& settings) {
+  refuse_plan_options(options, "is a configuration file");
+  refuse_times_of_network(options.computed);
+  const HfConfig config = parse_hf_config(source.text, source.path, choice.computed.sequence);
   for (const std::string& note : config.notes) settings.say("note: " + source.path + ": " + note);
+  for (const std::string& warning : config.warnings) settings.say("warning: " + source.path + ": " + warning);
   return describe_architecture(config.network);
 }
 
 Description describe(const DescribeOptions& options, const Settings& settings) {
+  const ModelChoice choice = read_computed_options(options.computed);
   const std::optional<std::string> path = find_described(options.file);
-  if (!path) return describe_known(options, settings);
+  if (!path) return describe_known(options, choice, settings);
   FileText source{*path, {}};
   source.text = read_text_file(source.path);
   const std::string format = format_of(source);
+  if (format == "config") return describe_config(source, options, choice, settings);
+  const std::string is = "has the schema stagecraft/" + format + "/1";
+  if (format != "model") refuse_computed_options(options, is);
   if (format == "plan") return describe_plan_source(source, options, settings);
-  if (format == "config") {
-    refuse_plan_options(options, "is a configuration file");
-    return describe_config(source, settings);
-  }
-  refuse_plan_options(options, "has the schema stagecraft/" + format + "/1");
+  refuse_plan_options(options, is);
   if (format != "architecture") tell_remarks(file_remarks(source.text, source.path), settings);
-  if (format == "model") return describe_model(parse_model(source.text, source.path));
+  if (format == "model") return describe_model(load_model({source}, choice, {}, nullptr).model);
   if (format == "platform") return describe_platform(build_platform(parse_platform(source.text, source.path)));
   if (format == "architecture") return describe_architecture(parse_architecture(source.text, source.path));
   return describe_device(parse_device(source.text, source.path));
@@ -142,6 +168,7 @@ VerbAction configure_describe(CLI::App& command) {
                "a file: model, platform, plan, architecture, device or config.json; or the name of a shipped model or "
                "platform, of "
                "a device or a network");
+  add_computed_options(command, options->computed);
   add_plan_input_options(command, options->inputs, "for a plan: ");
   return [options](const Settings& settings) {
     const Description description = describe(*options, settings);

@@ -14,6 +14,7 @@
 #include "experiments/view/plan_search_view.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/rates_view.hpp"
+#include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 
 #include <algorithm>
@@ -75,12 +76,19 @@ FoundPlan find_plan(const PlannerInfo& planner, const Inputs& inputs, const Plan
   return found;
 }
 
-/// The same for devices with as much memory as the plan needs.
+/// The same for devices with enough memory.
 void plan_with_more_memory(const PlannerInfo& planner, const Inputs& inputs, FoundPlan& found,
                            const Settings& settings) {
-  settings.say("note: " + std::get<Infeasible>(found.planning.result).reason +
-               "; this is the plan for devices with more memory");
-  found.planning = plan_despite_memory(planner, inputs, found.choices, settings.say);
+  const Infeasible none = std::get<Infeasible>(found.planning.result);
+  std::vector<std::string> notes;  // on the plan, which the user reads about first
+  const auto on_note = [&](const std::string& note) { notes.push_back(note); };
+  DespiteMemory despite = plan_despite_memory(planner, inputs, found.choices, none, on_note);
+  const std::string with =
+      despite.memory ? format_enough_bytes(*despite.memory) + ", the least with which " + planner.name + " has one"
+                     : "as much memory as it wants; another may lack less";
+  settings.say("note: " + none.reason + "; this is the plan for devices with " + with);
+  for (const std::string& note : notes) settings.say(note);
+  found.planning = std::move(despite.planning);
 }
 
 Detail::Record record_of(const FoundPlan& found, const Report& report, const Platform& platform, bool fits,
@@ -135,7 +143,7 @@ VerbAction configure_plan(CLI::App& command) {
              "tensor, context, expert, zero, memory (keep or recompute; also called recompute), microbatch_size");
   add_set_option(command, options->inputs.set, SetUse::Planners);
   add_flag(command, "--despite-memory", options->despite_memory,
-           "if no plan fits, make the one for devices with as much memory as it needs");
+           "if no plan fits, make the one for devices with the least memory with which there is one");
   add_option(command, "-o,--output", options->output, "write the plan to this file, as JSON if its name ends in .json");
   return [options](const Settings& settings) { return answer_plan(*options, settings); };
 }

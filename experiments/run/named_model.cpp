@@ -24,6 +24,14 @@
 namespace stagecraft {
 namespace {
 
+/// Where a network comes from, which decides how the command `model` takes it.
+enum class NetworkFrom { Catalogue, Architecture, Config };
+
+struct NetworkName {
+  std::string name;  ///< of a network, or the path of a file
+  NetworkFrom from = NetworkFrom::Catalogue;
+};
+
 constexpr const char* kArchitectureSchema = "stagecraft/architecture/";
 constexpr const char* kModelSchema = "stagecraft/model/";
 constexpr const char* kFormsOfModels =
@@ -47,18 +55,47 @@ bool is_config(const FileText& file) {
   throw InputError(error.message(), {"", 0, 0, choice.prefix + key}, error.hint());
 }
 
-/// The kinds of the platform's devices that the catalogue knows, in the order of the devices.
-std::vector<DeviceDescription> known_kinds(const PlatformSpec& spec) {
+/// The names of the kinds of the platform's devices, in the order of the devices.
+std::vector<std::string> kinds_of(const PlatformSpec& spec) {
   const Platform platform = build_platform(spec);
-  std::vector<std::string> seen;
-  std::vector<DeviceDescription> kinds;
+  std::vector<std::string> kinds;
   for (const DeviceId device : indices(platform.devices)) {
     const std::string& kind = platform.kind(device).name;
-    if (std::ranges::find(seen, kind) != seen.end()) continue;
-    seen.push_back(kind);
-    if (auto known = find_device(kind)) kinds.push_back(*std::move(known));
+    if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
   }
   return kinds;
+}
+
+/// Those that the catalogue knows.
+std::vector<DeviceDescription> known_kinds(const PlatformSpec& spec) {
+  std::vector<DeviceDescription> known;
+  for (const std::string& kind : kinds_of(spec)) {
+    if (auto device = find_device(kind)) known.push_back(*std::move(device));
+  }
+  return known;
+}
+
+/// The kinds of the catalogue that a kind of the platform may mean, as a question; empty if it has none like that.
+std::string kinds_meant(const PlatformSpec& platform) {
+  for (const std::string& kind : kinds_of(platform)) {
+    std::string meant;
+    for (const std::string& known : devices_like(kind)) meant += (meant.empty() ? "" : " or ") + quote(known);
+    if (!meant.empty()) return "did you mean " + meant + " by the kind " + quote(kind) + "? ";
+  }
+  return {};
+}
+
+/// Says how the platform may name a kind of the catalogue, or else which command computes for another kind.
+[[noreturn]] void refuse_kinds(const NetworkName& network, const PlatformSpec& platform) {
+  const std::string meant = kinds_meant(platform);
+  const std::string output = network.from == NetworkFrom::Catalogue ? network.name + ".yaml" : "model.yaml";
+  const std::string option = network.from == NetworkFrom::Config ? "--config " : "";
+  throw InputError("the platform " + quote(platform.name) + " has no kind of device of the catalogue, for which " +
+                       quote(network.name) + " could be computed",
+                   {},
+                   meant + "'stagecraft model " + option + network.name + " --device FILE --microbatch-size B -o " +
+                       output + "' computes it for a device of your own" +
+                       (meant.empty() ? "; known: see 'stagecraft list devices'" : ""));
 }
 
 bool has(const DeviceDescription& device, Precision precision) {
@@ -66,20 +103,11 @@ bool has(const DeviceDescription& device, Precision precision) {
 }
 
 /// The choice with a device, a precision and a granularity for the platform.
-/// `source` is how `stagecraft model` is told the network.
-ComputedChoice completed(const std::string& network, const std::string& source, const ModelChoice& given,
-                         const PlatformSpec& platform) {
+ComputedChoice completed(const NetworkName& network, const ModelChoice& given, const PlatformSpec& platform) {
   ComputedChoice choice = given.computed;
   const std::vector<DeviceDescription> kinds = known_kinds(platform);
   if (choice.device.empty()) {
-    if (kinds.empty()) {
-      throw InputError("the platform " + quote(platform.name) + " has no kind of device of the catalogue, for which " +
-                           quote(network) + " could be computed",
-                       {},
-                       "'stagecraft model " + source +
-                           " --device FILE --microbatch-size B -o MODEL.yaml' computes it for a device of your own; "
-                           "known: see 'stagecraft list devices'");
-    }
+    if (kinds.empty()) refuse_kinds(network, platform);
     choice.device = kinds.front().name;
   }
   const DeviceDescription device = *find_device(choice.device);
@@ -94,18 +122,6 @@ ComputedChoice completed(const std::string& network, const std::string& source, 
   }
   if (!choice.granularity) choice.granularity = to_string(Granularity::Layer);
   return choice;
-}
-
-Architecture network_of(const std::string& name, const ModelChoice& choice) {
-  if (!choice.computed.sequence) return *find_architecture(name);
-  std::optional<Architecture> network;
-  try {
-    network = find_sequence_network(name, *choice.computed.sequence);
-  } catch (const InputError& error) {
-    refuse_choice(error, choice, "sequence");
-  }
-  if (!network) refuse_choice(InputError("the network " + quote(name) + " takes images"), choice, "sequence");
-  return *std::move(network);
 }
 
 std::string remark_on(const Architecture& network, const LayerGraph& graph) {
@@ -127,9 +143,9 @@ std::string text_of(const ComputedChoice& choice) {
 
 NamedModel load_network(const std::string& name, const ModelChoice& choice, const ReplacedValues& replaced,
                         const PlatformSpec& platform) {
-  const Architecture network = network_of(name, choice);
+  const Architecture network = known_network(name, choice);
   NamedModel named;
-  named.computed = completed(name, name, choice, platform);
+  named.computed = completed({name, NetworkFrom::Catalogue}, choice, platform);
   named.computed.architecture = name;
   named.model = parse_with({name, text_of(named.computed)}, replaced.values, replaced.option, named.hash, parse_model);
   if (!choice.is_of_plan) named.remarks.push_back(remark_on(network, named.model.profiles.front()));
@@ -176,11 +192,11 @@ Architecture network_of_architecture(const FileText& file, const ModelChoice& ch
 NamedModel load_described(const ModelSource& source, const ModelChoice& choice, const ReplacedValues& replaced,
                           const PlatformSpec& platform) {
   NamedModel named;
-  const std::string& path = source.file.path;
   const bool has_config = is_config(source.file);
   const Architecture network = has_config ? network_of_config(source, choice, replaced, named)
                                           : network_of_architecture(source.file, choice, replaced, named);
-  named.computed = completed(path, (has_config ? "--config " : "") + path, choice, platform);
+  const NetworkFrom from = has_config ? NetworkFrom::Config : NetworkFrom::Architecture;
+  named.computed = completed({source.file.path, from}, choice, platform);
   const auto precision = named.computed.precision ? precision_of(*named.computed.precision) : std::nullopt;
   auto computed =
       std::make_shared<const ComputedProfiles>(network, *granularity_of(*named.computed.granularity), precision);
@@ -292,6 +308,18 @@ std::string chosen_hash(const FileText& file, const ComputedChoice& choice) {
 }
 
 bool is_description(const FileText& file) { return is_architecture(file) || is_config(file); }
+
+Architecture known_network(const std::string& name, const ModelChoice& choice) {
+  if (!choice.computed.sequence) return *find_architecture(name);
+  std::optional<Architecture> network;
+  try {
+    network = find_sequence_network(name, *choice.computed.sequence);
+  } catch (const InputError& error) {
+    refuse_choice(error, choice, "sequence");
+  }
+  if (!network) refuse_choice(InputError("the network " + quote(name) + " takes images"), choice, "sequence");
+  return *std::move(network);
+}
 
 bool is_network(const std::string& name) { return find_architecture(name).has_value(); }
 

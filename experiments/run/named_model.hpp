@@ -2,6 +2,7 @@
 
 #include "experiments/run/inputs.hpp"
 #include "sim/model/platform_spec.hpp"
+#include "sim/workload/architecture.hpp"
 #include "sim/workload/device.hpp"
 
 #include <optional>
@@ -33,6 +34,10 @@ struct ModelSource {
 
 /// Whether the program knows a network of that name.
 [[nodiscard]] bool is_network(const std::string& name);
+
+/// A network of that name, with the sequence of the choice.
+/// **Requires** that `is_network` knows it. **Throws** InputError for a sequence that it cannot bear.
+[[nodiscard]] Architecture known_network(const std::string& name, const ModelChoice& choice);
 
 /// A model that was found by its name.
 struct NamedModel {

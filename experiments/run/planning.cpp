@@ -260,12 +260,19 @@ Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const Plann
   return planning;
 }
 
-Planning plan_despite_memory(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
-                             const std::function<void(const std::string&)>& say) {
-  return answer_with(planner, inputs, choices, say, [&](const PlanRequest& request) {
-    const Platform roomy = with_memory(request.platform, kMostMemory);
-    return plan_within_memory(planner, on_platform(request, roomy));
-  });
+DespiteMemory plan_despite_memory(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
+                                  const Infeasible& none, const std::function<void(const std::string&)>& say) {
+  const auto plan_with = [&](Bytes memory) {
+    return answer_with(planner, inputs, choices, say, [&](const PlanRequest& request) {
+      const Platform roomy = with_memory(request.platform, memory);
+      return plan_within_memory(planner, on_platform(request, roomy));
+    });
+  };
+  if (none.smallest_memory) {
+    Planning least = plan_with(*none.smallest_memory);
+    if (least.planned() != nullptr) return {std::move(least), none.smallest_memory};
+  }
+  return {plan_with(kMostMemory), std::nullopt};
 }
 
 Planning plan_at_size(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices, std::int64_t size,

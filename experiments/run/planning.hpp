@@ -52,10 +52,17 @@ void check_size_choice(const PlanningChoices& choices);
 /// Tells the user what a comparison shows in columns: what the plan recomputes and swaps, and devices that stand idle.
 void tell_plan(const Planning& planning, const Platform& platform, const std::function<void(const std::string&)>& say);
 
-/// The plan that the planner would make if every device had as much memory as it wants. It may not fit.
-[[nodiscard]] Planning plan_despite_memory(const PlannerInfo& planner, const Inputs& inputs,
-                                           const PlanningChoices& choices,
-                                           const std::function<void(const std::string&)>& say);
+/// A plan that may not fit.
+struct DespiteMemory {
+  Planning planning;
+  std::optional<Bytes> memory;  ///< of every device that has less: it was made for this; none: for as much as it wants
+};
+
+/// The plan that the planner would make, after it found `none`, if every device had the least memory with which there
+/// is a plan. Where `none` does not tell it, that for devices with as much memory as the plan wants.
+[[nodiscard]] DespiteMemory plan_despite_memory(const PlannerInfo& planner, const Inputs& inputs,
+                                                const PlanningChoices& choices, const Infeasible& none,
+                                                const std::function<void(const std::string&)>& say);
 
 /// The same as `make_plan` for microbatches of `size` samples. If there is no plan, it is not sought what would lead to
 /// one.

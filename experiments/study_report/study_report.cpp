@@ -5,7 +5,7 @@
 #include "experiments/study_report/study_words.hpp"
 #include "experiments/study_report/table_section.hpp"
 #include "experiments/view/basis_words.hpp"
-#include "experiments/view/plan_view.hpp"
+#include "experiments/view/configuration.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/short_number.hpp"
@@ -274,6 +274,14 @@ bool any_line(const StudySummary& summary, Is is) {
                              [&](const StudyGroup& group) { return std::ranges::any_of(group.lines, is); });
 }
 
+std::vector<std::string> configurations_of(const StudySummary& summary) {
+  std::vector<std::string> texts;
+  for (const StudyGroup& group : summary.groups) {
+    for (const StudyLine& line : group.lines) texts.push_back(line.configuration);
+  }
+  return texts;
+}
+
 Section heading_section(const StudySummary& summary) {
   Section section;
   section.sentences.push_back(
@@ -282,8 +290,8 @@ Section heading_section(const StudySummary& summary) {
   for (std::string& sentence : meaning_of_figures(summary)) section.sentences.push_back(std::move(sentence));
   if (find_columns(summary).updates)
     section.sentences.emplace_back("update: samples per update, of the stage with the most.");
-  if (any_line(summary, [](const StudyLine& line) { return folds_stages(line.configuration); })) {
-    section.sentences.push_back(std::string(kFoldedStages) + ".");
+  if (const std::string folded = configuration_legend(configurations_of(summary)); !folded.empty()) {
+    section.sentences.push_back(folded + ".");
   }
   if (any_line(summary, [](const StudyLine& line) { return line.period_s.has_value(); })) {
     section.sentences.emplace_back(

@@ -3,6 +3,7 @@
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/basis_words.hpp"
 #include "experiments/view/comparison.hpp"
+#include "experiments/view/configuration.hpp"
 #include "experiments/view/events_view.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/replanning_view.hpp"
@@ -37,10 +38,6 @@ bool lacks_memory(const ComparisonRow& row) { return row.outcome() == "out_of_me
 bool has_savings(const ComparisonRow& row) { return row.simulation && saves(*row.plan()); }
 
 bool is_saved_by_policy(const ComparisonRow& row) { return row.simulation && row.planning->planned()->saved_by_policy; }
-
-bool has_equal_stages(const ComparisonRow& row) {
-  return row.simulation && folds_stages(configuration_text(*row.plan()));
-}
 
 std::string full_text(const ComparisonRow& row) {
   const DeviceReport& device = fullest(row.simulation->report);
@@ -248,6 +245,16 @@ std::string one_text(const Comparison& comparison, const RowChoice& choice) {
   return common.bases.empty() ? text : text + wrapped_lines(basis_text(ranges_of(common.bases)));
 }
 
+std::vector<std::string> configurations_of(const std::vector<Comparison>& comparisons) {
+  std::vector<std::string> texts;
+  for (const Comparison& each : comparisons) {
+    for (const ComparisonRow& row : each.rows) {
+      if (row.simulation) texts.push_back(configuration_text(*row.plan()));
+    }
+  }
+  return texts;
+}
+
 /// What the columns and marks mean that some row has.
 std::string legend(const std::vector<Comparison>& comparisons, const RowChoice& choice) {
   const auto any = [&](bool (*has)(const ComparisonRow& row)) {
@@ -261,7 +268,9 @@ std::string legend(const std::vector<Comparison>& comparisons, const RowChoice& 
   if (marks_with_flush && marks_without) text += ", of plans with a flush and of those without";
   if (std::ranges::any_of(comparisons, &has_tie)) text += "; several rows show the same";
   if (marks_with_flush || marks_without) text += "\n";
-  if (any(&has_equal_stages)) text += std::string(kFoldedStages) + "\n";
+  if (const std::string folded = configuration_legend(configurations_of(comparisons)); !folded.empty()) {
+    text += folded + "\n";
+  }
   if (any(&has_savings)) text += std::string(kSavesLegend) + "\n";
   if (any(&is_saved_by_policy)) text += std::string(kPolicyLegend) + "\n";
   if (any(&is_asynchronous)) text += "* no flush between iterations: asynchronous, weights are older\n";
@@ -273,7 +282,8 @@ std::string legend(const std::vector<Comparison>& comparisons, const RowChoice& 
          "time: of an iteration, or of a microbatch if asynchronous; evaluated: the same without contention\n"
          "x best: time over the least possible for this cut (1: no order is faster)\n"
          "full: how much of the fullest device's memory is used\n" +
-         (any(&has_rates) ? "TFLOP/s: operations of the model, per device; MFU: their share of the devices' peaks\n"
+         (any(&has_rates) ? "TFLOP/s: operations of the model, per device, attention in full; MFU: their share of the "
+                            "devices' peaks\n"
                           : "");
 }
 

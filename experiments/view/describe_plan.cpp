@@ -70,16 +70,28 @@ std::string turns_table(const Platform& platform, const Plan& plan) {
   return table.rows.empty() ? "" : "\n" + to_text(table);
 }
 
+/// The cells of a device's row without its name.
+std::vector<std::string> memory_cells(const DeviceReport& device) {
+  std::vector<std::string> cells;
+  for (Bytes bytes : device.memory.breakdown) cells.push_back(format_human_bytes(bytes));
+  cells.push_back(format_human_bytes(device.memory.peak));
+  cells.push_back(format_human_bytes(device.memory.capacity));
+  return cells;
+}
+
+/// Devices in a row whose figures read the same share a line.
 std::string memory_table(const Platform& platform, const Report& evaluated) {
   Table table{{"memory at its peak"}, {}};
   for (std::size_t i = 0; i < kMemoryCategories; ++i)
     table.header.emplace_back(to_string(static_cast<MemoryCategory>(i)));
   table.header.insert(table.header.end(), {"sum", "usable"});
-  for (const DeviceReport& device : evaluated.devices) {
-    std::vector<std::string> row{platform.devices[device.device].name};
-    for (Bytes bytes : device.memory.breakdown) row.push_back(format_human_bytes(bytes));
-    row.push_back(format_human_bytes(device.memory.peak));
-    row.push_back(format_human_bytes(device.memory.capacity));
+  for (std::size_t i = 0; i < evaluated.devices.size();) {
+    std::vector<std::string> row = memory_cells(evaluated.devices[i]);
+    std::vector<DeviceId> alike;
+    for (; i < evaluated.devices.size() && memory_cells(evaluated.devices[i]) == row; ++i) {
+      alike.push_back(evaluated.devices[i].device);
+    }
+    row.insert(row.begin(), devices_text(platform, alike));
     table.rows.push_back(std::move(row));
   }
   return "\n" + to_text(table);

@@ -4,6 +4,7 @@
 #include "experiments/run/simulation.hpp"
 #include "experiments/run/stall.hpp"
 #include "experiments/view/basis_words.hpp"
+#include "experiments/view/configuration.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/update_words.hpp"
 #include "sim/base/error.hpp"

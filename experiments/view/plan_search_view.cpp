@@ -1,6 +1,8 @@
 #include "experiments/view/plan_search_view.hpp"
 
 #include "experiments/run/simulation.hpp"
+#include "experiments/view/configuration.hpp"
+#include "experiments/view/plan_remarks.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/saving_words.hpp"
 #include "experiments/view/table.hpp"
@@ -114,6 +116,23 @@ std::string counts_text(const Counts& counts) {
   return text;
 }
 
+/// What texts of the column `replicas` mean, and what other programs do with some of the plans.
+std::string legend(const std::vector<PlanTry>& tries) {
+  std::vector<std::string> configurations;
+  bool divides_gradients = false;
+  for (const PlanTry& tried : tries) {
+    if (!tried.plan) continue;
+    configurations.push_back(configuration_text(*tried.plan));
+    divides_gradients = divides_gradients || divides_gradients_in_pipeline(*tried.plan);
+  }
+  const std::string folded = configuration_legend(configurations);
+  std::string text = folded.empty() ? "" : wrapped_lines(folded);
+  if (divides_gradients) {
+    text += wrapped_lines(fmt::format("zero 2 or 3 in a pipeline of several stages: {}", kGradientsInPipelines));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string search_text(const std::vector<PlanTry>& tries, const std::vector<SearchAxis>& axes,
@@ -138,9 +157,7 @@ std::string search_text(const std::vector<PlanTry>& tries, const std::vector<Sea
   if (rows.size() > kMostTriesShown)
     text += fmt::format("... {} more: --json has all\n", rows.size() - kMostTriesShown);
   text += notes.text();
-  const bool is_folded = std::ranges::any_of(
-      tries, [](const PlanTry& tried) { return tried.plan && folds_stages(configuration_text(*tried.plan)); });
-  return is_folded ? text + wrapped_lines(kFoldedStages) : text;
+  return text + legend(tries);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include "experiments/run/degrees_text.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/explanation.hpp"
+#include "experiments/view/plan_remarks.hpp"
 #include "experiments/view/rates_view.hpp"
 #include "experiments/view/saving_words.hpp"
 #include "experiments/view/table.hpp"
@@ -283,13 +284,13 @@ std::string plan_text(const LayerGraph& graph, const Platform& platform, const S
                       const Report& evaluated) {
   const Plan& plan = program.kept->plan;
   const std::string planner = plan.planner.empty() ? "" : plan.planner + ": ";
-  std::string text = planner + graph.name + " on " + platform.spec.name + ", " + schedule_text(plan.schedule) + ", " +
-                     counted(plan.microbatches, "microbatch") + " of " +
-                     microbatch_text(plan.microbatch_size, plan.degrees) + division_text(plan) + "\n" +
-                     updates_text(stage_updates(graph, program)) + "\n" +
-                     stage_table(graph, platform, program, evaluated) + kept_text(graph, plan.training) + "\n" +
-                     figures_text("the planner's claim", plan.predicted) +
-                     figures_text("evaluated without contention", evaluated.figures());
+  std::string text =
+      planner + graph.name + " on " + platform.spec.name + ", " + schedule_text(plan.schedule) + ", " +
+      counted(plan.microbatches, "microbatch") + " of " + microbatch_text(plan.microbatch_size, plan.degrees) +
+      division_text(plan) + "\n" + updates_text(stage_updates(graph, program)) + "\n" +
+      stage_table(graph, platform, program, evaluated) + kept_text(graph, plan.training) +
+      plan_remarks(graph, platform, program) + "\n" + figures_text("the planner's claim", plan.predicted) +
+      figures_text("evaluated without contention", evaluated.figures());
   if (evaluated.period && !evaluated.converged()) text += "not converged: " + drift_text(evaluated) + "\n";
   text += lacking_text(evaluated, platform);
   return text;
@@ -339,43 +340,6 @@ std::string planning_text(const Planning& planning, const Report& evaluated, con
                                speed_text(planning.graph, platform, evaluated);
   if (timings) text += "planned in " + format_human_seconds(planning.time) + "\n";
   return text;
-}
-
-namespace {
-
-/// Of the stages of one pipeline: `9 + 4 x 2`, where stages in a row have as many.
-std::string stages_text(const std::vector<std::size_t>& replicas) {
-  constexpr std::size_t kWidest = 24;
-  std::string text;
-  for (auto first = replicas.begin(); first != replicas.end();) {
-    const auto end = std::find_if(first, replicas.end(), [&](std::size_t count) { return count != *first; });
-    text += text.empty() ? "" : " + ";
-    if (text.size() > kWidest) return text + "...";
-    text += (end - first > 1 ? std::to_string(end - first) + " x " : "") + std::to_string(*first);
-    first = end;
-  }
-  return text;
-}
-
-}  // namespace
-
-const char* const kFoldedStages =
-    "replicas of each stage; 9 + 4 x 2: one of 9, 4 stages of 2; 2 of 8 x 1: two pipelines of 8 stages";
-
-bool folds_stages(const std::string& configuration) {
-  return configuration.find(" x ") != std::string::npos || configuration.find(" of ") != std::string::npos;
-}
-
-std::string configuration_text(const Plan& plan) {
-  std::map<std::uint32_t, std::vector<std::size_t>> pipelines;
-  std::vector<std::size_t> all;
-  for (const Stage& stage : plan.stages) {
-    pipelines[stage.pipeline].push_back(stage.replicas.size());
-    all.push_back(stage.replicas.size());
-  }
-  const auto is_as_first = [&](const auto& entry) { return entry.second == pipelines.begin()->second; };
-  if (pipelines.size() < 2 || !std::ranges::all_of(pipelines, is_as_first)) return stages_text(all);
-  return std::to_string(pipelines.size()) + " of " + stages_text(pipelines.begin()->second);
 }
 
 }  // namespace stagecraft

@@ -45,11 +45,4 @@ struct Stage;
 [[nodiscard]] std::string plan_text(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                     const Report& evaluated);
 
-/// The number of replicas of each stage: `15 + 1`; `9 + 4 x 2` where stages in a row have as many; `4 of 16 x 1` if
-/// several pipelines do.
-[[nodiscard]] std::string configuration_text(const Plan& plan);
-/// Whether such a text has several stages or pipelines in one; `kFoldedStages` explains it beside a table.
-[[nodiscard]] bool folds_stages(const std::string& configuration);
-extern const char* const kFoldedStages;
-
 }  // namespace stagecraft

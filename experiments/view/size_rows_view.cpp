@@ -1,6 +1,7 @@
 #include "experiments/view/size_rows_view.hpp"
 
 #include "experiments/run/simulation.hpp"
+#include "experiments/view/configuration.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/saving_words.hpp"
 #include "experiments/view/table.hpp"
@@ -89,6 +90,15 @@ std::string curve_text(const std::string& name, const BatchCurve& curve) {
   return text;
 }
 
+std::vector<std::string> configurations_of(const SizeComparison& comparison) {
+  std::vector<std::string> texts;
+  for (const SizeRow& row : comparison.rows) {
+    if (!row.curve) continue;
+    for (const CurvePoint& point : row.curve->points) texts.push_back(configuration_text(point.planned.plan));
+  }
+  return texts;
+}
+
 std::string legend(const SizeComparison& comparison) {
   const auto any = [&](bool (*is)(const CurvePoint&)) {
     return std::ranges::any_of(
@@ -101,8 +111,8 @@ std::string legend(const SizeComparison& comparison) {
                      (comparison.is_replayed ? "simulated" : "evaluated without contention") + "\n";
   if (any(&is_asynchronous)) text += "* no flush between iterations: asynchronous, weights are older\n";
   if (comparison.has_curves) text += "> the most samples/s of the sizes tried\n";
-  if (any([](const CurvePoint& point) { return folds_stages(configuration_text(point.planned.plan)); })) {
-    text += std::string(kFoldedStages) + "\n";
+  if (const std::string folded = configuration_legend(configurations_of(comparison)); !folded.empty()) {
+    text += folded + "\n";
   }
   if (any([](const CurvePoint& point) { return saves(point.planned.plan); })) text += std::string(kSavesLegend) + "\n";
   if (any([](const CurvePoint& point) { return point.planned.saved_by_policy; })) {

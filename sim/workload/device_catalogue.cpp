@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cstddef>
 
 namespace stagecraft {
 namespace {
@@ -78,6 +80,38 @@ DeviceDescription describe(const KnownDevice& known, Precision precision) {
           .efficiency = on_tensor_cores ? kTensorCoreEfficiency : Efficiency{}};
 }
 
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// Letters and digits in a row, in lower case: `h100`, `sxm5`, `80gb`.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words{{}};
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0) {
+      words.back() += static_cast<char>(std::tolower(byte));
+    } else {
+      words.emplace_back();
+    }
+  }
+  std::erase_if(words, [](const std::string& word) { return word.empty(); });
+  return words;
+}
+
+/// The first word with a digit that is no size of a memory.
+std::string model_number(const std::vector<std::string>& words) {
+  const auto found = std::ranges::find_if(words, [](const std::string& word) {
+    return std::ranges::any_of(word, is_digit) && !word.ends_with("gb") && !word.ends_with("gib");
+  });
+  return found == words.end() ? std::string() : *found;
+}
+
+/// How many words of `name` begin one of `words`: `sxm` begins `sxm5`.
+std::ptrdiff_t shared(const std::vector<std::string>& name, const std::vector<std::string>& words) {
+  return std::ranges::count_if(name, [&](const std::string& word) {
+    return std::ranges::any_of(words, [&](const std::string& other) { return other.starts_with(word); });
+  });
+}
+
 }  // namespace
 
 std::vector<WorkloadInfo> known_devices() {
@@ -101,6 +135,22 @@ std::optional<DeviceDescription> find_device(std::string_view name, Precision pr
   DeviceDescription device = describe(*known, precision);
   static_cast<void>(peak(device, precision));
   return device;
+}
+
+std::vector<std::string> devices_like(std::string_view name) {
+  const std::vector<std::string> words = words_of(name);
+  const std::string number = model_number(words);
+  std::vector<std::string> like;
+  std::ptrdiff_t most = 1;
+  for (const KnownDevice& known : kDevices) {
+    const std::vector<std::string> of_known = words_of(known.name);
+    const std::ptrdiff_t same = shared(words, of_known);
+    if (number.empty() || model_number(of_known) != number || same < most) continue;
+    if (same > most) like.clear();
+    most = same;
+    like.emplace_back(known.name);
+  }
+  return like;
 }
 
 }  // namespace stagecraft

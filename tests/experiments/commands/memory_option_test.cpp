@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -168,10 +169,60 @@ TEST_CASE("--despite-memory: the plan that does not fit is written, and says so"
   CHECK(read(written).empty());
   const Ran ran = heavy.planned("keep", {"--despite-memory", "-o", written});
   CHECK(ran.code == 3);
-  CHECK(ran.err.find("the plan for devices with more memory") != std::string::npos);
+  CHECK(ran.err.find("this is the plan for devices with ") != std::string::npos);
   CHECK(Json::parse(ran.out)["outcome"] == "out_of_memory");
   CHECK(run({"simulate", written, "--model", heavy.model, "--platform", heavy.platform}).code == 3);
   CHECK(heavy.planned("recompute", {"--despite-memory"}).code == 0);  // what fits is the answer
+}
+
+// The optimizer takes 200 MB of each layer, and a device has 100 MB: no stage fits, whatever it recomputes.
+TEST_CASE("--despite-memory: the plan is that for the least memory, which the answer without it names") {
+  const Heavy heavy;
+  const std::vector<std::string> options{"--planner", "gpipe",      "--microbatches",      "8",
+                                         "--json",    "--training", "optimizer_copies=200"};
+  std::vector<std::string> despite = options;
+  despite.emplace_back("--despite-memory");
+  const auto least = Json::parse(heavy.on("plan", options).out)["smallest_memory_bytes"].get<double>();
+  const Ran ran = heavy.on("plan", despite);
+  CHECK(ran.code == 3);
+  CHECK(ran.err.find(", the least with which gpipe has one") != std::string::npos);
+  double most = 0.0;
+  const Json plan = Json::parse(ran.out);
+  for (const Json& stage : plan["stages"]) most = std::max(most, stage["memory_bytes"].get<double>());
+  CHECK(most <= least);
+  CHECK(most > 200e6);
+}
+
+// Eight microbatches with a stash of 20 MB each are 160 MB, or 153 MiB; five are no more than the 100 MB of the device.
+TEST_CASE("plan: says where more is swapped in an iteration than a device has memory") {
+  const Heavy heavy;
+  write(heavy.platform, R"(schema: stagecraft/platform/1
+platform: pair
+device_kinds: {A: {memory: 100 MB, speed: 1}}
+devices:
+  - {name: a, kind: A, host: {memory: 10 GB, link: {bandwidth: 12 GBps, latency: 5 us}}}
+  - {name: b, kind: A}
+links: [{between: [a, b], bandwidth: 1 GBps, latency: 0}]
+)");
+  const auto told = [&](const std::string& microbatches, const std::string& swap) {
+    write(heavy.plan, "schema: stagecraft/plan/1\nmicrobatch_size: 4\nmicrobatches: " + microbatches + R"(
+schedule: {name: gpipe}
+stages:
+  - {layers: [first], devices: [a], swap: [)" +
+                          swap + R"(]}
+  - {layers: [second], devices: [b]}
+)");
+    const Ran ran = run({"describe", heavy.plan, "--model", heavy.model, "--platform", heavy.platform});
+    CHECK(ran.code == 0);
+    return ran.out;
+  };
+  CHECK(told("8", "first")
+            .find("\na swaps 153 MiB to its host and back in each iteration, which is more than its memory\n") !=
+        std::string::npos);
+  CHECK(told("5", "first").find("to its host and back") == std::string::npos);
+  // Of eight the first two of every three: 6 of 20 MB, or 114 MiB.
+  CHECK(told("8", "{layers: [first], microbatches: {first: 2, of: 3}}").find("\na swaps 114 MiB ") !=
+        std::string::npos);
 }
 
 TEST_CASE("--memory: a study gives each planner its own") {

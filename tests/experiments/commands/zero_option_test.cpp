@@ -45,6 +45,26 @@ TEST_CASE("--zero: a plan says it without a recipe, too") {
   CHECK(ran.out.find("\nreplicas divide the optimizer (zero 1)\n") != std::string::npos);
 }
 
+TEST_CASE("--zero: divided gradients in a pipeline are told, in a search, too") {
+  const auto says = [](const Words& more) {
+    Words words{"plan", "--model", "gpt2-small", "--platform", "dgx-a100", "--planner", "uniform", "--no-timings"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words).out.find("in a pipeline of 2 stages: DeepSpeed refuses it") != std::string::npos;
+  };
+  CHECK(says({"--set", "stages=2", "--zero", "2"}));
+  CHECK(says({"--set", "stages=2", "--zero", "3"}));
+  CHECK_FALSE(says({"--set", "stages=2", "--zero", "1"}));
+  CHECK_FALSE(says({"--set", "stages=1", "--zero", "2"}));
+  CHECK_FALSE(says({"--set", "stages=2,replicas=1", "--zero", "2"}));  // nothing is divided
+  const auto searched = [](const std::string& stages) {
+    const Ran ran = run({"plan", "--model", "gpt2-small", "--platform", "dgx-a100", "--planner", "uniform", "--set",
+                         "stages=" + stages, "--search", "zero", "--no-timings"});
+    return ran.out.find("zero 2 or 3 in a pipeline of several stages: DeepSpeed refuses it") != std::string::npos;
+  };
+  CHECK(searched("2"));
+  CHECK_FALSE(searched("1"));
+}
+
 // 8,030,261,248 parameters in eight parts, which have 2 bytes of weights, 4 of gradients and 12 of the optimizer.
 TEST_CASE("--zero: each device keeps its part of what is divided") {
   constexpr std::int64_t kAll = 8'030'261'248;
