@@ -51,15 +51,15 @@ Detail::Record unfinished_record(const std::vector<PlanTry>& tries, const std::v
 }
 
 FoundPlan find_plan(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
-                    std::vector<SearchAxis> axes, const Settings& settings) {
-  FoundPlan found{.choices = choices, .axes = std::move(axes), .search = {}, .planning = {}};
+                    const SearchSpace& space, const std::optional<std::string>& output, const Settings& settings) {
+  FoundPlan found{.choices = choices, .axes = space.axes, .search = {}, .planning = {}};
   if (found.axes.empty()) {
     found.planning = plan_at_chosen_degrees(planner, inputs, choices, settings.say);
     found.choices.microbatch_size = found.planning.graph.microbatch_size;
     found.choices.degrees = found.planning.graph.degrees;
     return found;
   }
-  const std::vector<PlanningChoices> combinations = combinations_of(found.axes, inputs, choices, settings.say);
+  const std::vector<PlanningChoices> combinations = combinations_of(space, inputs, choices, settings.say);
   using Clock = std::chrono::steady_clock;
   ResultSoFar so_far;
   Clock::time_point next;  // not after each of many quick tries: all rows are written anew
@@ -69,8 +69,14 @@ FoundPlan find_plan(const PlannerInfo& planner, const Inputs& inputs, const Plan
     so_far.set(settings.json ? to_json(unfinished_record(tries, found.axes, inputs.platform)) + "\n"
                              : search_text(tries, found.axes, inputs.platform));
   };
-  found.search = search_plans(planner, inputs, combinations,
-                              {.activity = "searching for the fastest plan", .on_try = on_try, .say = settings.say});
+  const auto on_best = [&](const Planning& planning) {
+    if (output && names_file(*output)) {
+      write_plan(*output, planning.planned()->plan, planning.graph, inputs.platform);
+    }
+  };
+  found.search = search_plans(
+      planner, inputs, combinations,
+      {.activity = "searching for the fastest plan", .on_try = on_try, .on_best = on_best, .say = settings.say});
   found.choices = found.search->tries.front().choices;
   found.planning = std::move(found.search->planning);
   return found;
@@ -111,11 +117,12 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
       resolve_planner(options.planner, read_external_options(options.planning));
   const SetValues set = read_set_option(options.inputs.set, {planner});
   PlanningOptions given = options.planning;
-  given.groups.searched = read_search_axes(options.search, options.planning);
+  const SearchSpace space = read_search_space(options.search, options.planning);
+  given.groups.searched = space.axes;
   const PlanningChoices choices = choices_of(*planner, read_planning_choices(given), set);
   refuse_overwriting(options.output, OutputKind::PlanFile, {options.inputs.model, options.inputs.platform.platform});
   const Inputs inputs = load_inputs(options.inputs, set.overrides, settings);
-  FoundPlan found = find_plan(*planner, inputs, choices, given.groups.searched, settings);
+  FoundPlan found = find_plan(*planner, inputs, choices, space, options.output, settings);
   if (!found.planning.program && options.despite_memory) plan_with_more_memory(*planner, inputs, found, settings);
   const Planning& planning = found.planning;
   tell_plan(planning, inputs.platform, settings.say);
@@ -139,7 +146,8 @@ VerbAction configure_plan(CLI::App& command) {
                "planner to use, a name from 'stagecraft list planners', or exec:PATH for a program of your own");
   add_planning_options(command, options->planning);
   add_option(command, "--search", options->search,
-             "AXIS,...: plan with all values of these, and take the plan with the most samples/s without contention: "
+             "AXIS,...: plan with all values of these (tensor=2:8: with those from 2 to 8), and take the plan with the "
+             "most samples/s without contention: "
              "tensor, context, expert, zero, memory (keep or recompute; also called recompute), microbatch_size");
   add_set_option(command, options->inputs.set, SetUse::Planners);
   add_flag(command, "--despite-memory", options->despite_memory,

@@ -20,15 +20,18 @@ Answer with_plan_written(const std::optional<std::string>& output, const Plannin
 
 Answer with_plan_written(const std::string& output, const Plan& plan, const LayerGraph& graph, const Platform& platform,
                          Answer answer) {
-  const std::string json = plan_to_json(plan, graph, platform);
-  const std::string yaml = write_plan_yaml(plan, graph, platform);
   if (names_file(output)) {
-    write_file_atomically(output, output.ends_with(".json") ? json + "\n" : yaml);
+    write_plan(output, plan, graph, platform);
   } else {
-    answer.text = yaml;
-    answer.json = json;
+    answer.text = write_plan_yaml(plan, graph, platform);
+    answer.json = plan_to_json(plan, graph, platform);
   }
   return answer;
+}
+
+void write_plan(const std::string& output, const Plan& plan, const LayerGraph& graph, const Platform& platform) {
+  write_file_atomically(output, output.ends_with(".json") ? plan_to_json(plan, graph, platform) + "\n"
+                                                          : write_plan_yaml(plan, graph, platform));
 }
 
 }  // namespace stagecraft

@@ -12,6 +12,9 @@
 
 namespace stagecraft {
 
+/// Writes the plan to the file, as JSON if its name ends in .json. **Throws** InputError if it cannot be written.
+void write_plan(const std::string& output, const Plan& plan, const LayerGraph& graph, const Platform& platform);
+
 /// The answer, after the plan has been written to the file that the user names with --output, as JSON if its name ends
 /// in .json. With `-` the plan itself is what the answer prints; what it would have printed is said if there is no
 /// plan.

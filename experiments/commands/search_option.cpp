@@ -29,10 +29,10 @@ void refuse_other_search(const std::string& option, const std::string& word, Sea
 
 }  // namespace
 
-std::vector<SearchAxis> read_search_axes(const std::optional<std::string>& search, const PlanningOptions& options) {
+SearchSpace read_search_space(const std::optional<std::string>& search, const PlanningOptions& options) {
   if (!search) return {};
-  const std::vector<SearchAxis> axes = read_search_option(*search);
-  for (const SearchAxis axis : axes) {
+  SearchSpace space = read_search_option(*search);
+  for (const SearchAxis axis : space.axes) {
     const std::string option = option_given(axis, options);
     if (!option.empty()) throw InputError("give " + option + " or search " + to_string(axis) + ", not both");
   }
@@ -40,7 +40,7 @@ std::vector<SearchAxis> read_search_axes(const std::optional<std::string>& searc
   if (options.microbatch_size == kFastestSize) {
     refuse_other_search("--microbatch-size", kFastestSize, SearchAxis::MicrobatchSize);
   }
-  return axes;
+  return space;
 }
 
 }  // namespace stagecraft

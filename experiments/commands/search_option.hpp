@@ -5,14 +5,12 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace stagecraft {
 
 /// What `--search` names; nothing if it is not given.
 /// **Throws** InputError as `read_search_option`, and where an option gives the value of an axis, too, or is a search
 /// of its own.
-[[nodiscard]] std::vector<SearchAxis> read_search_axes(const std::optional<std::string>& search,
-                                                       const PlanningOptions& options);
+[[nodiscard]] SearchSpace read_search_space(const std::optional<std::string>& search, const PlanningOptions& options);
 
 }  // namespace stagecraft

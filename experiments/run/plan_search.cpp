@@ -22,7 +22,9 @@ class CombinationTries {
  public:
   CombinationTries(const PlannerInfo& planner, const Inputs& inputs) : planner_(planner), inputs_(inputs) {}
 
-  void try_one(const PlanningChoices& choices) {
+  /// Returns the answer if it is the best so far and fits.
+  const Planning* try_one(const PlanningChoices& choices) {
+    bool is_best = false;
     PlanTry tried{.choices = choices};
     try {
       std::vector<std::string> said;
@@ -33,6 +35,7 @@ class CombinationTries {
         best_ = std::move(planning);
         best_try_ = tried;
         said_ = std::move(said);
+        is_best = best_try_.fits();
       }
     } catch (const PlannerFailure&) {
       throw;
@@ -43,6 +46,7 @@ class CombinationTries {
     }
     const auto after = std::ranges::upper_bound(tries_, rank(tried), {}, rank);
     tries_.insert(after, std::move(tried));
+    return is_best ? &*best_ : nullptr;
   }
 
   [[nodiscard]] const std::vector<PlanTry>& best_first() const { return tries_; }
@@ -108,7 +112,8 @@ PlanSearch search_plans(const PlannerInfo& planner, const Inputs& inputs,
   CombinationTries tries(planner, inputs);
   for (std::size_t i = 0; i < combinations.size(); ++i) {
     activity.count(i, combinations.size(), listener.noun);
-    tries.try_one(combinations[i]);
+    const Planning* const best = tries.try_one(combinations[i]);
+    if (best != nullptr && listener.on_best) listener.on_best(*best);
     if (listener.on_try) listener.on_try(tries.best_first());
   }
   return tries.result(listener.say);

@@ -42,7 +42,8 @@ struct SearchListener {
   std::string activity;               ///< `looking for the fastest tensor groups`
   const char* noun = "combinations";  ///< what is counted; lives as long as the program
   std::function<void(const std::vector<PlanTry>& best_first)> on_try = {};  ///< hears of all so far; may be empty
-  std::function<void(const std::string&)> say = {};                         ///< what the planner said of the best
+  std::function<void(const Planning&)> on_best = {};  ///< hears of each plan that fits and is faster; may be empty
+  std::function<void(const std::string&)> say = {};   ///< what the planner said of the best
 };
 
 /// Plans with each of the combinations as `plan_at_chosen_size`, and evaluates each plan (`evaluate_planning`).

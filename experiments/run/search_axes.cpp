@@ -117,6 +117,44 @@ std::vector<std::int64_t> sizes_of(const Inputs& inputs, PlanningChoices choices
   return sizes.empty() ? known : sizes;
 }
 
+/// **Requires** an axis that is a number, and a size if it is that of microbatches.
+std::int64_t number_of(const PlanningChoices& choices, SearchAxis axis) {
+  switch (axis) {
+    case SearchAxis::Tensor: return choices.degrees.tensor;
+    case SearchAxis::Context: return choices.degrees.context;
+    case SearchAxis::Expert: return choices.degrees.expert;
+    case SearchAxis::Zero: return choices.training.zero;
+    default: return choices.microbatch_size.value();
+  }
+}
+
+SearchAxis read_axis(const std::string& name) {
+  const std::vector<std::string>& names = search_axis_names();
+  const auto found = std::ranges::find(names, name == "recompute" ? "memory" : name);
+  if (found != names.end()) return static_cast<SearchAxis>(found - names.begin());
+  throw InputError("there is nothing to search that is called " + quote(name), {"", 0, 0, "--search"},
+                   suggest_name(name, names));
+}
+
+/// `2:8`, or `8` for that alone.
+SearchSpace::Range read_range(SearchAxis axis, const std::string& text) {
+  if (axis == SearchAxis::Memory) throw InputError("memory has no range", {"", 0, 0, "--search"}, "give --memory");
+  const std::string option = "--search " + to_string(axis);
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const auto read = [&](const std::string& part, std::int64_t least) {
+    return read_count_option(option, part, least, run_limits::kMostSamples);
+  };
+  const std::int64_t least = read(text.substr(0, colon), axis == SearchAxis::Zero ? 0 : 1);
+  return {least, colon == text.size() ? least : read(text.substr(colon + 1), least)};
+}
+
+bool within(const std::map<SearchAxis, SearchSpace::Range>& ranges, const PlanningChoices& choices) {
+  return std::ranges::all_of(ranges, [&](const auto& range) {
+    const std::int64_t value = number_of(choices, range.first);
+    return range.second.least <= value && value <= range.second.most;
+  });
+}
+
 /// `5 of tensor, 4 of zero`: how many values the combinations have on each axis.
 std::string counts_text(const std::vector<SearchAxis>& axes, const std::vector<PlanningChoices>& combinations) {
   std::string text;
@@ -137,36 +175,28 @@ const std::vector<std::string>& search_axis_names() {
 
 const std::string& to_string(SearchAxis axis) { return search_axis_names().at(static_cast<std::size_t>(axis)); }
 
-std::vector<SearchAxis> read_search_option(const std::string& text) {
-  const std::vector<std::string>& names = search_axis_names();
+SearchSpace read_search_option(const std::string& text) {
   std::set<SearchAxis> axes;
+  SearchSpace space;
   for (const std::string& item : read_list_option("--search", text)) {
-    const auto found = std::ranges::find(names, item == "recompute" ? "memory" : item);
-    if (found == names.end()) {
-      throw InputError("there is nothing to search that is called " + quote(item), {"", 0, 0, "--search"},
-                       suggest_name(item, names));
-    }
-    if (!axes.insert(static_cast<SearchAxis>(found - names.begin())).second) {
-      throw InputError(quote(*found) + " is given twice", {"", 0, 0, "--search"});
-    }
+    const std::size_t end = std::min(item.find('='), item.size());
+    const SearchAxis axis = read_axis(item.substr(0, end));
+    if (!axes.insert(axis).second) throw InputError(quote(to_string(axis)) + " is given twice", {"", 0, 0, "--search"});
+    if (end < item.size()) space.ranges.emplace(axis, read_range(axis, item.substr(end + 1)));
   }
-  return {axes.begin(), axes.end()};
+  space.axes.assign(axes.begin(), axes.end());
+  return space;
 }
 
 std::string value_text(const PlanningChoices& choices, SearchAxis axis) {
-  switch (axis) {
-    case SearchAxis::Tensor: return std::to_string(choices.degrees.tensor);
-    case SearchAxis::Context: return std::to_string(choices.degrees.context);
-    case SearchAxis::Expert: return std::to_string(choices.degrees.expert);
-    case SearchAxis::Zero: return std::to_string(choices.training.zero);
-    case SearchAxis::Memory: return to_string(choices.memory);
-    case SearchAxis::MicrobatchSize: break;
-  }
-  return choices.microbatch_size ? std::to_string(*choices.microbatch_size) : "-";
+  if (axis == SearchAxis::Memory) return to_string(choices.memory);
+  if (axis == SearchAxis::MicrobatchSize && !choices.microbatch_size) return "-";
+  return std::to_string(number_of(choices, axis));
 }
 
-std::vector<PlanningChoices> combinations_of(const std::vector<SearchAxis>& axes, const Inputs& inputs,
+std::vector<PlanningChoices> combinations_of(const SearchSpace& space, const Inputs& inputs,
                                              const PlanningChoices& choices, const Say& say) {
+  const std::vector<SearchAxis>& axes = space.axes;
   using Size = std::optional<std::int64_t>;
   std::vector<Size> sizes = {choices.microbatch_size};
   if (has_axis(axes, SearchAxis::MicrobatchSize)) {
@@ -193,10 +223,13 @@ std::vector<PlanningChoices> combinations_of(const std::vector<SearchAxis>& axes
       }
     }
   }
+  std::erase_if(combinations, [&](const PlanningChoices& each) { return !within(space.ranges, each); });
+  if (combinations.empty()) throw InputError("no value lies in the ranges that are searched", {"", 0, 0, "--search"});
   if (std::ssize(combinations) <= run_limits::kMostCombinations) return combinations;
   throw InputError(fmt::format("expected at most {} combinations, found {}: {}", run_limits::kMostCombinations,
                                combinations.size(), counts_text(axes, combinations)),
-                   {"", 0, 0, "--search"}, "search less at once, and give the rest with its options");
+                   {"", 0, 0, "--search"},
+                   "search less at once, as with tensor=2:8, and give the rest with its options");
 }
 
 }  // namespace stagecraft

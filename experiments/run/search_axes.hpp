@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,19 @@ enum class SearchAxis : std::uint8_t { Tensor, Context, Expert, Zero, Memory, Mi
 [[nodiscard]] const std::vector<std::string>& search_axis_names();
 [[nodiscard]] const std::string& to_string(SearchAxis axis);
 
-/// Those that `tensor,zero,…` names, in the order of the enumerators; `recompute` is `memory` too.
-/// **Throws** InputError for a name that is unknown or comes twice.
-[[nodiscard]] std::vector<SearchAxis> read_search_option(const std::string& text);
+/// What a search tries.
+struct SearchSpace {
+  struct Range {
+    std::int64_t least;
+    std::int64_t most;
+  };
+  std::vector<SearchAxis> axes = {};        ///< in the order of the enumerators
+  std::map<SearchAxis, Range> ranges = {};  ///< of axes that are numbers: only values of these are tried
+};
+
+/// `tensor,zero=1:2,microbatch_size=4`: axes, also with a range or one value; `recompute` is `memory` too.
+/// **Throws** InputError for a name that is unknown or comes twice, and for a range that is none.
+[[nodiscard]] SearchSpace read_search_option(const std::string& text);
 
 /// What the choices have on an axis, as the user would give it: `8`, or `keep`.
 [[nodiscard]] std::string value_text(const PlanningChoices& choices, SearchAxis axis);
@@ -31,9 +42,10 @@ enum class SearchAxis : std::uint8_t { Tensor, Context, Expert, Zero, Memory, Mi
 /// - `zero` is 0 to 3, but 0 alone where no two devices have the same parameters.
 /// - Microbatch sizes are those that `known_sizes` gives: of these the powers of two and those of the model file, or if
 ///   there are none all of them.
+/// Values outside of a range are left out.
 /// **Throws** InputError if there is none, for more than `run_limits::kMostCombinations`, and for sizes as
 /// `known_sizes`.
-[[nodiscard]] std::vector<PlanningChoices> combinations_of(const std::vector<SearchAxis>& axes, const Inputs& inputs,
+[[nodiscard]] std::vector<PlanningChoices> combinations_of(const SearchSpace& space, const Inputs& inputs,
                                                            const PlanningChoices& choices,
                                                            const std::function<void(const std::string&)>& say);
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -160,32 +161,46 @@ TEST_CASE("--search: if all is refused, so is the search") {
   CHECK(ran.err == toy.on("plan", odd).err);
 }
 
-// Of an external planner that answers the first time that it is asked, and then waits.
+namespace {
+
+/// The run of a search that is interrupted while it plans a second time, with an external planner that first answers
+/// what `answer` prints. `$D` is the folder.
+test::ShellRun interrupted(const stagecraft::Folder& folder, const std::string& answer, const std::string& more) {
+  test::write(folder.file("slow.sh"), "#!/bin/sh\nD=${0%/*}\nif mkdir $D/first 2>/dev/null; then\n" + answer +
+                                          "\nelse\n  touch $D/asked\n  exec sleep 5\nfi\n");
+  return test::shell(
+      "chmod +x $D/slow.sh; env --default-signal=INT $S plan --model vgg16-blocks --platform dgx-1-v100 "
+      "--planner exec:$D/slow.sh --search memory --no-timings " +
+          more + " & P=$!; until [ -e $D/asked ]; do sleep 0.1; done; kill -INT $P; wait $P",
+      folder.path.string());
+}
+
+}  // namespace
+
 TEST_CASE("--search: an interrupt prints what was tried so far") {
-  const auto ended = [](const std::string& more) {
-    const stagecraft::Folder folder;
-    write(folder.file("slow.sh"), R"(#!/bin/sh
-here=${0%/*}
-if mkdir $here/first 2>/dev/null; then
-  echo '{"infeasible": {"reason": "it is a test"}}'
-else
-  touch $here/asked
-  exec sleep 5
-fi
-)");
-    return test::shell(
-        "chmod +x $D/slow.sh; env --default-signal=INT $S plan --model vgg16-blocks --platform dgx-1-v100 "
-        "--planner exec:$D/slow.sh --search memory --no-timings " +
-            more + " & P=$!; until [ -e $D/asked ]; do sleep 0.1; done; kill -INT $P; wait $P",
-        folder.path.string());
-  };
-  const test::ShellRun text = ended("");
+  const std::string none = R"(echo '{"infeasible": {"reason": "it is a test"}}')";
+  const stagecraft::Folder folder;
+  const test::ShellRun text = interrupted(folder, none, "-o $D/best.yaml");
   CHECK(text.code == 130);
   CHECK(text.out.find("searched memory: 1 combination, of which none fits, 1 does not fit; ") != std::string::npos);
   CHECK(text.out.find("  no plan [1]\n[1] it is a test\n") != std::string::npos);
-  const test::ShellRun json = ended("--json");
+  CHECK_FALSE(std::filesystem::exists(folder.file("best.yaml")));
+  const stagecraft::Folder other;
+  const test::ShellRun json = interrupted(other, none, "--json");
   CHECK(json.code == 130);
   CHECK(Json::parse(json.out)["complete"] == false);
+}
+
+TEST_CASE("--search: an interrupt leaves the best plan so far in the file for the plan") {
+  const stagecraft::Folder folder;
+  const Ran plan = run({"plan", "--model", "vgg16-blocks", "--platform", "dgx-1-v100", "--planner", "gpipe", "-o",
+                        folder.file("plan.json")});
+  REQUIRE(plan.code == 0);
+  const test::ShellRun ran = interrupted(folder, R"(echo '{"plan":'; cat $D/plan.json; echo '}')", "-o $D/best.json");
+  CHECK(ran.code == 130);
+  CHECK(ran.out.find("1 combination, of which 1 fits") != std::string::npos);
+  CHECK(Json::parse(test::content_of(folder.file("best.json")))["stages"] ==
+        Json::parse(test::content_of(folder.file("plan.json")))["stages"]);
 }
 
 }  // namespace stagecraft::plan_search_test
