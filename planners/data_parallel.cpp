@@ -1,6 +1,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/evaluated_claim.hpp"
+#include "planners/shared/costs/ring_time.hpp"
 #include "planners/shared/costs/stage_exchange.hpp"
 #include "planners/shared/costs/update_exchange.hpp"
 #include "sim/base/counted.hpp"
@@ -42,7 +43,8 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
   const std::int64_t in_round = is_split ? 1 : replicas;  // microbatches
   const Bytes parameters = totals(request.graph).parameters;
   const UpdateExchange exchange = update_exchange(plan.training);
-  const auto ring = [&](Bytes bytes) { return ring_all_reduce(request.platform, devices_of(stage), bytes); };
+  const RingTime time_in_ring(request.platform, devices_of(stage));
+  const auto ring = [&](Bytes bytes) { return time_in_ring(bytes, expert_part(request.graph)); };
   const Seconds exchanged = exchange.reduced(parameters, ring) + exchange.gathered(parameters, ring);
   const Seconds exposed = ring_beyond_backward(request.graph, request.platform, plan.training, stage) +
                           gather_beyond_forward(request.graph, request.platform, plan.training, stage);

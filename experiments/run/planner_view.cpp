@@ -3,6 +3,7 @@
 #include "sim/schedule/exchange_time.hpp"
 #include "sim/schedule/layers_with_exchanges.hpp"
 
+#include <memory>
 #include <utility>
 
 namespace stagecraft {
@@ -10,6 +11,8 @@ namespace stagecraft {
 PlannerView::PlannerView(const Platform& platform, const LayerGraph& graph) : platform_(platform), graph_(graph) {
   if (graph.degrees.devices() == 1) return;
   groups_ = platform_of_groups(platform, graph.degrees.devices(), crosses_ring(graph.degrees));
+  groups_->platform.members =
+      std::make_shared<const MembersOfGroups>(MembersOfGroups{platform, groups_->groups, graph.degrees});
   graph_with_times_ = with_exchange_times(graph, platform, slowest_group(*groups_, platform));
 }
 

@@ -2,6 +2,7 @@
 
 #include "planners/shared/costs/chain.hpp"
 #include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/stage_exchange.hpp"
 #include "planners/shared/costs/work.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -82,7 +83,7 @@ void add_bandwidths(const PlanRequest& request, Problem& problem) {
   const PairShare share = pair_share(request.options, false);
   problem.channels = table_of(channel_bandwidths(request.platform, rings, share));
   if (share != PairShare::Nominal) {
-    problem.all_reduces.emplace(request.platform);
+    problem.all_reduces.emplace(request.platform, expert_part(request.graph));
   } else if (request.platform.spec.transport != Transport::Direct) {
     problem.rings = table_of(std::move(rings));
   }

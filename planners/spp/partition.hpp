@@ -77,7 +77,7 @@ struct PartitionProblem {
 /// The all-reduces of stages of at most `most_replicas`, on the devices in `order`.
 /// **Requires** a platform of which every two devices are connected. **Cost** O(devices · replicas²), and that of the
 /// distinct ones.
-[[nodiscard]] StageAllReduces stage_all_reduces(const Platform& platform, const std::vector<DeviceId>& order,
+[[nodiscard]] StageAllReduces stage_all_reduces(AllReduces all_reduces, const std::vector<DeviceId>& order,
                                                 std::int64_t most_replicas);
 
 /// Layers [begin, end) on the devices [first, first + replicas), all by position.

@@ -64,9 +64,8 @@ PartitionProblem partition_problem(const PlanRequest& request, const UsedBandwid
   return problem;
 }
 
-StageAllReduces stage_all_reduces(const Platform& platform, const std::vector<DeviceId>& order,
+StageAllReduces stage_all_reduces(AllReduces all_reduces, const std::vector<DeviceId>& order,
                                   std::int64_t most_replicas) {
-  AllReduces all_reduces(platform);
   StageAllReduces result;
   const std::size_t devices = order.size();
   result.of_range.resize((devices + 1) * (devices + 1));

@@ -1,6 +1,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/pair_bandwidths.hpp"
+#include "planners/shared/costs/stage_exchange.hpp"
 #include "planners/shared/costs/work.hpp"
 #include "planners/shared/savings/ledger_fit.hpp"
 #include "planners/shared/savings/side_by_side.hpp"
@@ -109,7 +110,8 @@ std::vector<Candidate> candidates(const PlanRequest& request, const std::vector<
   problem.full_duplex = is_full_duplex(request);
   problem.allow_fewer = request.options.flag("allow_fewer");
   if (links.all_reduces == NetworkModel::Platform) {
-    problem.all_reduces = stage_all_reduces(request.platform, devices, problem.most_replicas);
+    problem.all_reduces =
+        stage_all_reduces(AllReduces(request.platform, expert_part(request.graph)), devices, problem.most_replicas);
   }
   const PartitionShape shape{canonical_order(request.graph), devices};
   const std::vector<Partition> partitions = best_partitions(problem);

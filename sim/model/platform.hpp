@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -92,6 +93,8 @@ struct NetworkLinks {
 };
 
 /// A platform with every device, host and link resolved. Made by `build_platform`, then never changed.
+struct MembersOfGroups;
+
 struct Platform {
   PlatformSpec spec;
   IndexVector<DeviceId, Device> devices;
@@ -101,6 +104,8 @@ struct Platform {
   NetworkLinks network;                                                 ///< node form
   std::map<std::pair<DeviceId, DeviceId>, std::vector<LinkId>> routes;  ///< explicit form, both directions
   std::string precision = kPlainPrecision;                              ///< in which the speeds of `spec` hold
+  /// Where its devices stand for groups of another platform's, and it is known how these exchange parameters.
+  std::shared_ptr<const MembersOfGroups> members = {};
   friend bool operator==(const Platform&, const Platform&) = default;
 
   [[nodiscard]] std::size_t place_count() const { return devices.size() + hosts.size(); }

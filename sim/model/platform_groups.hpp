@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/base/index.hpp"
+#include "sim/model/degrees.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 
@@ -14,10 +15,18 @@ namespace stagecraft {
 /// Bytes on it are those of each member of a group, and all members move theirs at the same time, each to or from its
 /// counterpart. So the link of a group is one member's, and what several members cross is divided by how many do. A
 /// group is as slow as its slowest member and has the memory of its smallest; host memory is divided by members.
-/// Collectives are those of the whole platform: each member is in a ring of its own, with its counterparts.
+/// Collectives are those of the whole platform: each member is in a ring of its own, with its counterparts. Where
+/// `Platform::members` is set, they are among the members themselves, as `exchange_rings` has them.
 struct PlatformGroups {
   Platform platform;
   IndexVector<DeviceId, Group> groups;  ///< by device of `platform`: devices of the whole
+};
+
+/// What the devices of a platform of groups stand for (`Platform::members`).
+struct MembersOfGroups {
+  Platform whole;
+  IndexVector<DeviceId, Group> groups;  ///< of `degrees.devices()`
+  Degrees degrees;
 };
 
 /// Groups of `size` devices that follow each other; `crosses`: each exchanges with others than its neighbours, too. It

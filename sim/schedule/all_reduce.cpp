@@ -2,6 +2,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/model/bandwidths.hpp"
+#include "sim/model/platform_groups.hpp"
 #include "sim/schedule/node_rings.hpp"
 
 #include <algorithm>
@@ -244,6 +245,27 @@ MemberRings member_rings(const Replicas& replicas, const std::vector<ReplicaId>&
   return rings;
 }
 
+ExchangeRings exchange_rings(const Platform& platform, const Replicas& replicas, const std::vector<ReplicaId>& of) {
+  if (platform.members) return exchange_rings(platform, member_rings(replicas, of, 1).front());
+  const Degrees& degrees = replicas.degrees();
+  return {&platform, member_rings(replicas, of, degrees.tensor), member_rings(replicas, of, degrees.expert)};
+}
+
+ExchangeRings exchange_rings(const Platform& platform, const std::vector<DeviceId>& devices) {
+  if (!platform.members) return {&platform, {devices}, {devices}};
+  const auto& [whole, groups, degrees] = *platform.members;
+  ExchangeRings rings{&whole, MemberRings(static_cast<std::size_t>(degrees.tensor)),
+                      MemberRings(static_cast<std::size_t>(degrees.expert))};
+  for (const DeviceId device : devices) {
+    const std::vector<DeviceId>& members = groups[device].devices;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      rings.plain[i % rings.plain.size()].push_back(members[i]);
+      rings.experts[i % rings.experts.size()].push_back(members[i]);
+    }
+  }
+  return rings;
+}
+
 /// Rings of which some are hierarchical and some are not have no phases in common: then all are plain ones.
 AllReduce all_reduce(const Platform& platform, const MemberRings& rings, Bytes bytes) {
   std::vector<AllReduce> each;
@@ -337,10 +359,11 @@ std::optional<Seconds> tabulated_all_reduce(const Platform& platform, std::size_
   return bytes / bandwidth * (2.0 * (n - 1.0) / n);
 }
 
-Seconds all_reduce_time(const Platform& platform, const Members& members, Bytes bytes) {
-  if (const auto tabulated = tabulated_all_reduce(platform, members.size(), bytes)) return *tabulated;
+Seconds all_reduce_time(const Platform& platform, const MemberRings& rings, Bytes bytes) {
+  if (rings.front().size() < 2) return {};
+  if (const auto tabulated = tabulated_all_reduce(platform, rings.front().size(), bytes)) return *tabulated;
   Seconds sum;
-  for (const AllReducePhase& phase : all_reduce(platform, members, bytes).phases) {
+  for (const AllReducePhase& phase : all_reduce(platform, rings, bytes).phases) {
     std::map<LinkId, double> parts;
     Seconds longest;
     for (const AllReduceFlow& flow : phase.flows) {

@@ -54,10 +54,20 @@ using MemberRings = std::vector<std::vector<DeviceId>>;
 
 /// The rings of replicas, in their order: one for each of so many parts of parameters, of all devices that hold it.
 [[nodiscard]] MemberRings member_rings(const Replicas& replicas, const std::vector<ReplicaId>& of, std::int64_t parts);
-/// Those of what a tensor group divides.
-[[nodiscard]] inline MemberRings member_rings(const Replicas& replicas, const std::vector<ReplicaId>& of) {
-  return member_rings(replicas, of, replicas.degrees().tensor);
-}
+
+/// The rings in which devices with the same parameters exchange them. A device that stands for a group has members,
+/// whose rings these are (`Platform::members`).
+struct ExchangeRings {
+  const Platform* platform;  ///< of the rings; lives as long as the platform of the replicas
+  MemberRings plain;         ///< of what a tensor group divides
+  MemberRings experts;
+};
+
+/// Those of replicas, in their order.
+[[nodiscard]] ExchangeRings exchange_rings(const Platform& platform, const Replicas& replicas,
+                                           const std::vector<ReplicaId>& of);
+/// Those of replicas that are one device each.
+[[nodiscard]] ExchangeRings exchange_rings(const Platform& platform, const std::vector<DeviceId>& devices);
 
 /// The all-reduces of `bytes` in each of the rings, phase by phase at the same time.
 /// **Requires** at least one ring, and as `all_reduce` of each.
@@ -91,12 +101,13 @@ using MemberRings = std::vector<std::vector<DeviceId>>;
 /// bandwidth is interpolated, outside the table it is that of the nearest size.
 [[nodiscard]] std::optional<Seconds> tabulated_all_reduce(const Platform& platform, std::size_t members, Bytes bytes);
 
-/// The time of the all-reduce if nothing else uses its links, without latencies.
-[[nodiscard]] Seconds all_reduce_time(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes);
+/// The time of an all-reduce of `bytes` in each of the rings, at the same time, if nothing else uses their links,
+/// without latencies. 0 for rings of single devices.
+[[nodiscard]] Seconds all_reduce_time(const Platform& platform, const MemberRings& rings, Bytes bytes);
 
 /// The time of an all-reduce of [begin, end) of the gradients in rings that run at the same time, or of the half of
 /// that kind, as it is lowered on the platform's network, if nothing else uses its links. With latencies. 0 for rings
-/// of single devices: such a device may stand for a group, of whose exchanges nothing is known.
+/// of single devices.
 [[nodiscard]] Seconds lowered_time(const Platform& platform, const MemberRings& rings, Exchange::Kind kind, Bytes begin,
                                    Bytes end);
 

@@ -53,21 +53,30 @@ std::vector<double> paces(const Stage& stage, const std::vector<Seconds>& totals
   return paces;
 }
 
-/// The times of collectives of the ring's members, one after the other; none for a device alone.
-std::vector<Seconds> collective_times(const Platform& platform, const MemberRings& rings, Exchange::Kind kind,
-                                      const std::vector<Bytes>& sizes, NetworkModel network) {
-  const std::vector<DeviceId>& devices = rings.front();
-  if (devices.size() < 2) return std::vector<Seconds>(sizes.size());
+/// The times of collectives of the buckets, one after the other; none for a device alone.
+template <class Bucket>
+std::vector<Seconds> collective_times(const ExchangeRings& rings, Exchange::Kind kind,
+                                      const std::vector<Bucket>& buckets, NetworkModel network) {
+  const Platform& platform = *rings.platform;
+  const std::vector<DeviceId>& devices = rings.plain.front();
+  std::vector<Seconds> times(buckets.size());
   const std::optional<BytesPerSecond> slowest = smallest_bandwidth_among(platform, devices);
-  std::vector<Seconds> times;
-  if (!slowest) return times;
-  const std::vector<Bytes> flows = ring_bytes(sizes, std::ssize(devices));
+  if (devices.size() > 1 && !slowest) return {};
+  const std::int64_t members = std::ssize(devices);
   Bytes before;
-  for (std::size_t k = 0; k < sizes.size(); ++k) {
-    times.push_back(network == NetworkModel::Platform
-                        ? lowered_time(platform, rings, kind, before, before + sizes[k])
-                        : analytic_time(platform, devices, kind, sizes[k], flows[k], *slowest));
-    before += sizes[k];
+  Bytes experts;
+  for (std::size_t k = 0; k < buckets.size(); ++k) {
+    const Bytes end = before + (buckets[k].bytes - buckets[k].experts);
+    if (network != NetworkModel::Platform && members > 1) {
+      const Bytes flow = ring_bytes(end, members) - ring_bytes(before, members);
+      times[k] = analytic_time(platform, devices, kind, buckets[k].bytes, flow, *slowest);
+    } else if (end > before) {
+      times[k] = lowered_time(platform, rings.plain, kind, before, end);
+    }
+    before = end;
+    if (buckets[k].experts == Bytes(0)) continue;
+    times[k] += lowered_time(platform, rings.experts, kind, experts, experts + buckets[k].experts);
+    experts += buckets[k].experts;
   }
   return times;
 }
@@ -102,15 +111,13 @@ Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, cons
   Seconds gathered;  // afterwards; else it is under the next iteration's forward
   for (const std::size_t at : rings.rings_of[id.value()]) {
     const RingBuckets::Ring& ring = rings.rings[at];
-    const MemberRings members = member_rings(kept.replicas, ring.members);
-    const auto times = [&](Exchange::Kind kind, const std::vector<Bytes>& sizes) {
-      return collective_times(platform, members, kind, sizes, network);
-    };
+    const ExchangeRings members = exchange_rings(platform, kept.replicas, ring.members);
     if (kept.plan.training.bucket() == Bytes(0)) {
-      for (const Seconds time : times(Exchange::Kind::AllGather, sizes_of(ring.weights))) gathered += time;
+      for (const Seconds time : collective_times(members, Exchange::Kind::AllGather, ring.weights, network))
+        gathered += time;
     }
     if (std::ranges::count(buckets, at, &RingBucket::ring) == 0) continue;
-    const std::vector<Seconds> summed = times(gradient_exchange(ring), sizes_of(ring.buckets));
+    const std::vector<Seconds> summed = collective_times(members, gradient_exchange(ring), ring.buckets, network);
     exposed = std::max(exposed, exposed_all_reduce(completing(slowest, buckets, at), summed));
   }
   Seconds update;

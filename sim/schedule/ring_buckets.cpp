@@ -42,7 +42,7 @@ Exchanged without_single(const std::vector<Bytes>& parameters, const LayerGraph&
   const std::size_t members = one_on_each_device(replicas, ring.members).size();
   const bool has_plain = members > 1 || graph.copies.plain > 1;
   const bool has_experts = members > 1 || graph.copies.experts > 1;
-  const bool is_apart = replicas.degrees().expert != replicas.degrees().tensor;
+  const bool is_apart = graph.copies.experts != graph.copies.plain;
   Exchanged exchanged;
   for (std::size_t i = 0; i < ring.layers.size(); ++i) {
     const Bytes of_layer = graph.layers[ring.layers[i]].experts;

@@ -93,7 +93,7 @@ TEST_CASE("all-reduces: dapple and spp reckon with the time of the evaluated one
     CHECK(synchronise("shared") == doctest::Approx(time).epsilon(1e-6));
     if (synchronise("nominal") > 1.2 * time) ++faster;
 
-    const spp::StageAllReduces stages = spp::stage_all_reduces(platform, devices, 64);
+    const spp::StageAllReduces stages = spp::stage_all_reduces(AllReduces(platform), devices, 64);
     const std::size_t all = stages.of_range[devices.size()];
     CHECK(stages.distinct[all](bytes) == doctest::Approx(time).epsilon(1e-6));
   }
@@ -115,7 +115,7 @@ TEST_CASE("all-reduces: what is known of like nodes holds for all of them, in ev
       std::vector<DeviceId> members = ascending(platform, random, 2);
       members.resize(std::min(members.size(), 2 + random() % 3));
       if (set % 3 == 0) std::ranges::shuffle(members, random);
-      const double time = all_reduce_time(platform, members, kBytes).value();
+      const double time = all_reduce_time(platform, {members}, kBytes).value();
       CHECK(all_reduces.among(members)(static_cast<double>(kBytes.value())) == doctest::Approx(time).epsilon(1e-6));
       ++asked;
     }
@@ -131,7 +131,7 @@ TEST_CASE("all-reduces: with a table of bandwidths they take its time, and never
       {Bytes(1000), BytesPerSecond(1000)}, {Bytes(4000), BytesPerSecond(20000)}, {Bytes(8000), BytesPerSecond(8000)}};
   const Platform platform = build_platform(spec);
   const std::vector<DeviceId> members = {DeviceId(0), DeviceId(1), DeviceId(2), DeviceId(3)};
-  const AllReduceTime time(platform, members);
+  const AllReduceTime time(platform, MemberRings{members});
   CHECK(time(0) == 0.0);
   CHECK(time(500) == doctest::Approx(0.75));
   CHECK(time(4000) == doctest::Approx(1.5));

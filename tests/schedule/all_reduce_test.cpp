@@ -120,7 +120,7 @@ TEST_CASE("all-reduce: automatic chooses among rings that share NICs, too") {
     return all_reduce(platform, devices_of(platform), Bytes(8'000'000'000)).phases.size();
   };
   const Platform shared = with_shared_nics(2, 4, 2, {});
-  CHECK(all_reduce_time(shared, devices_of(shared), Bytes(8'000'000'000)).value() ==
+  CHECK(all_reduce_time(shared, {devices_of(shared)}, Bytes(8'000'000'000)).value() ==
         doctest::Approx(5.5).epsilon(1e-9));
   CHECK(phases(2) == 3);
   CHECK(phases(4) == 3);
@@ -172,7 +172,7 @@ TEST_CASE("all-reduce: over all links of a cube mesh") {
 TEST_CASE("all-reduce: some members of a cube mesh use the links among themselves") {
   const Platform platform = one_node(kDgx1, test::link_of(25e9));
   const auto time = [&](const std::vector<std::uint32_t>& members) {
-    return all_reduce_time(platform, these(members), Bytes(1'000'000'000)).value() * 25;
+    return all_reduce_time(platform, {these(members)}, Bytes(1'000'000'000)).value() * 25;
   };
   const auto near = [](double value) { return doctest::Approx(value).epsilon(1e-9); };
   CHECK(time({0, 1, 2, 3}) == near(1.5 / 4));
@@ -265,7 +265,7 @@ TEST_CASE("all-reduce: nodes with one NIC") {
     CHECK(lowered_time(platform, MemberRings{devices_of(platform)}, Exchange::Kind::AllReduce, Bytes(0),
                        Bytes(1'000'000'000))
               .value() == doctest::Approx(evaluated).epsilon(1e-9));
-    CHECK(all_reduce_time(platform, devices_of(platform), Bytes(1'000'000'000)).value() ==
+    CHECK(all_reduce_time(platform, {devices_of(platform)}, Bytes(1'000'000'000)).value() ==
           doctest::Approx(evaluated).epsilon(1e-6));
     return evaluated;
   };
@@ -324,7 +324,7 @@ TEST_CASE("all-reduce: the members of each node decide, in whatever order the ri
     return devices;
   };
   const auto time = [&](Algorithm algorithm, const std::vector<std::uint32_t>& order) {
-    return all_reduce_time(cluster(2, 2, {.algorithm = algorithm}), members(order), Bytes(8'000'000'000));
+    return all_reduce_time(cluster(2, 2, {.algorithm = algorithm}), {members(order)}, Bytes(8'000'000'000));
   };
   for (const std::vector<std::uint32_t>& order :
        {std::vector{0U, 1U, 2U, 3U}, std::vector{1U, 2U, 3U, 0U}, std::vector{0U, 2U, 1U, 3U}}) {

@@ -1,7 +1,5 @@
 #include "planners/shared/costs/all_reduces.hpp"
 
-#include "sim/schedule/all_reduce.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <variant>
@@ -48,15 +46,14 @@ std::uint32_t moved(const TorusNetwork& torus, std::uint32_t node, std::uint32_t
 
 }  // namespace
 
-AllReduceTime::AllReduceTime(const Platform& platform, const std::vector<DeviceId>& members)
-    : members_(members.size()) {
+AllReduceTime::AllReduceTime(const Platform& platform, const MemberRings& rings) : members_(rings.front().size()) {
   if (members_ < 2) return;
   if (!platform.spec.collectives.table.empty()) {
     table_of_ = &platform;
     return;
   }
   constexpr Bytes kMany{1'000'000'000'000'000};
-  per_byte_ = all_reduce_time(platform, members, kMany).value() / static_cast<double>(kMany.value());
+  per_byte_ = all_reduce_time(platform, rings, kMany).value() / static_cast<double>(kMany.value());
 }
 
 double AllReduceTime::tabulated(double bytes, std::size_t all_reduces) const {
@@ -70,7 +67,7 @@ double AllReduceTime::tabulated(double bytes, std::size_t all_reduces) const {
   return longest.value() * count;
 }
 
-AllReduces::AllReduces(const Platform& platform) : platform_(&platform) {
+AllReduces::AllReduces(const Platform& platform, double experts) : platform_(&platform), experts_(experts) {
   const auto* form = std::get_if<NodeForm>(&platform.spec.form);
   are_nodes_alike_ = form != nullptr && are_alike(form->network);
   const auto* tree = form != nullptr ? std::get_if<FatTreeNetwork>(&form->network) : nullptr;
@@ -105,8 +102,15 @@ AllReduces::Likeness AllReduces::likeness(const std::vector<DeviceId>& members) 
 
 const AllReduceTime& AllReduces::among(const std::vector<DeviceId>& members) {
   const auto [found, is_new] = known_.try_emplace(likeness(members));
-  if (is_new) found->second = AllReduceTime(*platform_, members);
-  return found->second;
+  if (!is_new) return found->second;
+  const ExchangeRings rings = exchange_rings(*platform_, members);
+  AllReduceTime& time = found->second;
+  time = AllReduceTime(*rings.platform, rings.plain);
+  if (platform_->members && experts_ > 0.0 && rings.platform->spec.collectives.table.empty()) {
+    const AllReduceTime of_experts(*rings.platform, rings.experts);
+    time = AllReduceTime(time(1.0 - experts_) + of_experts(experts_));
+  }
+  return time;
 }
 
 }  // namespace stagecraft

@@ -2,6 +2,7 @@
 
 #include "sim/base/quantity.hpp"
 #include "sim/model/platform.hpp"
+#include "sim/schedule/all_reduce.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +20,9 @@ class AllReduceTime {
   /// `all_reduce_time` of many bytes, for which the platform's `collectives` choose what is faster without latencies.
   /// With a table of measured bandwidths, the table's time of the size, or of a smaller size that takes longer: the
   /// time never shrinks as the bytes grow.
-  /// **Requires** members of which every two are connected, and a platform that outlives this if it has a table.
-  AllReduceTime(const Platform& platform, const std::vector<DeviceId>& members);
+  /// **Requires** rings of equally many members of which every two are connected, and a platform that outlives this if
+  /// it has a table.
+  AllReduceTime(const Platform& platform, const MemberRings& rings);
 
   /// The seconds of so many all-reduces one after the other, each of an equal part of the bytes; 0 for no bytes.
   /// **Requires** at least one of them. **Cost** O(1), of a table O(rows · log rows).
@@ -41,9 +43,11 @@ class AllReduceTime {
 class AllReduces {
  public:
   /// **Requires** a platform of which every two devices are connected, and that outlives this.
-  explicit AllReduces(const Platform& platform);
+  /// `experts`: the part of what is exchanged that is parameters of experts.
+  explicit AllReduces(const Platform& platform, double experts = 0.0);
 
-  /// Those among the members, whose order is that of the ring. They stay where they are.
+  /// Those among the members, whose order is that of the ring. They stay where they are. Where they stand for groups,
+  /// experts have rings of their own, unless there is a table.
   /// **Cost** O(members · levels of a fat tree) if they are known, else that of `all_reduce_time`.
   [[nodiscard]] const AllReduceTime& among(const std::vector<DeviceId>& members);
   /// How many have been computed.
@@ -54,6 +58,7 @@ class AllReduces {
   [[nodiscard]] Likeness likeness(const std::vector<DeviceId>& members) const;
 
   const Platform* platform_;
+  double experts_;
   std::vector<std::uint64_t> groups_;  ///< nodes of the switches of a fat tree, level by level from below
   bool are_nodes_alike_ = false;       ///< those of one kind, as far as the network goes
   std::map<Likeness, AllReduceTime> known_;

@@ -1,5 +1,6 @@
 #include "planners/shared/costs/cost_model.hpp"
 
+#include "planners/shared/costs/ring_time.hpp"
 #include "planners/shared/costs/stage_exchange.hpp"
 #include "planners/shared/costs/update_exchange.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
@@ -124,25 +125,16 @@ Bytes smallest_capacity(const Platform& platform) {
   return smallest;
 }
 
-Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& ring, Bytes bytes) {
-  if (ring.size() < 2) return Seconds(0);
-  const SmallestBandwidth slowest = smallest_bandwidth_around(platform, ring);
-  if (slowest.apart) {
-    throw InputError("devices " + quote(platform.devices[slowest.apart->first].name) + " and " +
-                     quote(platform.devices[slowest.apart->second].name) + " of platform " + quote(platform.spec.name) +
-                     " are not connected");
-  }
-  return all_reduce_time(platform, ring, bytes);
-}
-
 Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, const Training& training,
                              const Stage& stage, const std::vector<std::size_t>& elsewhere) {
-  const std::vector<DeviceId> devices = devices_of(stage);
   const UpdateExchange exchange = update_exchange(training);
-  const auto all_reduce = [&](Bytes bytes) { return ring_all_reduce(platform, devices, bytes); };
+  const RingTime ring(platform, devices_of(stage));
   const std::vector<GradientBucket> buckets = summed_buckets(graph, training, stage.layers, elsewhere);
   std::vector<Seconds> times;
-  for (const GradientBucket& bucket : buckets) times.push_back(exchange.summed(bucket.bytes, all_reduce));
+  for (const GradientBucket& bucket : buckets) {
+    const double experts = expert_part(bucket);
+    times.push_back(exchange.summed(bucket.bytes, [&](Bytes bytes) { return ring(bytes, experts); }));
+  }
   return exposed_all_reduce(slowest_programs(graph, platform, stage, buckets).first().backward, times);
 }
 

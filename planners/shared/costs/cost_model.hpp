@@ -40,15 +40,10 @@ struct StageTime {
 /// The memory that a plan may use on the device that has the least.
 [[nodiscard]] Bytes smallest_capacity(const Platform& platform);
 
-/// An all-reduce among r replicas, as the platform's `collectives` run it, without latencies. In one ring it takes
-/// 2 (r - 1) / r times the bytes over the smallest bandwidth of neighbours.
-/// **Throws** InputError if two neighbours are not connected.
-[[nodiscard]] Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& ring, Bytes bytes);
-
 /// The part of the stage's ring all-reduces that lasts beyond its backward: all of one all-reduce, less with buckets of
 /// gradients, which are exchanged while the backward runs on the slowest device. Without the tied parameters
 /// `elsewhere`, which other rings exchange. Where replicas divide the optimizer's state, these are reduce-scatters
-/// (`UpdateExchange`). **Throws** InputError as `ring_all_reduce`, and if a device's speed is not known.
+/// (`UpdateExchange`). **Throws** InputError as `RingTime`, and if a device's speed is not known.
 [[nodiscard]] Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, const Training& training,
                                            const Stage& stage, const std::vector<std::size_t>& elsewhere = {});
 

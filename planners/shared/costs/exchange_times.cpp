@@ -1,6 +1,7 @@
 #include "planners/shared/costs/exchange_times.hpp"
 
 #include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/ring_time.hpp"
 #include "planners/shared/costs/stage_exchange.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/schedule/reduced_gradients.hpp"
@@ -25,7 +26,7 @@ std::vector<ExchangeTimes> exchange_times(const LayerGraph& graph, const Platfor
     if (ring.members.size() == 1) continue;
     std::vector<DeviceId> devices;
     for (const ReplicaId member : ring.members) devices.push_back(replicas[member].device);
-    const Seconds time = ring_all_reduce(platform, devices, reduced_gradients(plan.training, ring.bytes));
+    const Seconds time = RingTime(platform, devices)(reduced_gradients(plan.training, ring.bytes));
     for (const StageId stage : ring.stages) {
       ExchangeTimes& own = times[stage.value()];
       if (all_wait || stage == ring.stages.front()) own.tied = std::max(own.tied, time);

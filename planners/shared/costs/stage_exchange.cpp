@@ -1,6 +1,7 @@
 #include "planners/shared/costs/stage_exchange.hpp"
 
 #include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/ring_time.hpp"
 #include "planners/shared/costs/update_exchange.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/run_sums.hpp"
@@ -14,16 +15,26 @@ namespace stagecraft {
 std::vector<GradientBucket> summed_buckets(const LayerGraph& graph, const Training& training,
                                            const std::vector<LayerId>& layers,
                                            const std::vector<std::size_t>& elsewhere) {
-  const std::vector<Bytes> gradients = reduced_gradients(training, exchanged_parameters(graph, layers, elsewhere));
-  return gradient_buckets(gradients, layers, training.bucket());
+  std::vector<Bytes> experts;
+  for (const LayerId layer : layers) experts.push_back(graph.layers[layer].experts);
+  return gradient_buckets(reduced_gradients(training, exchanged_parameters(graph, layers, elsewhere)), layers,
+                          training.bucket(), reduced_gradients(training, experts));
+}
+
+double expert_part(const LayerGraph& graph) {
+  GradientBucket all{totals(graph).parameters, {}};
+  for (const Layer& layer : graph.layers) all.experts += layer.experts;
+  return expert_part(all);
 }
 
 Seconds gather_beyond_forward(const LayerGraph& graph, const Platform& platform, const Training& training,
                               const Stage& stage) {
   const UpdateExchange exchange = update_exchange(training);
-  const Bytes weights = parameters_of(graph, stage.layers);
-  const Seconds gathered = exchange.gathered_after(
-      weights, [&](Bytes bytes) { return ring_all_reduce(platform, devices_of(stage), bytes); });
+  const RingTime ring(platform, devices_of(stage));
+  GradientBucket weights{parameters_of(graph, stage.layers), {}};
+  for (const LayerId layer : stage.layers) weights.experts += graph.layers[layer].experts;
+  const Seconds gathered =
+      exchange.gathered_after(weights.bytes, [&](Bytes bytes) { return ring(bytes, expert_part(weights)); });
   if (training.bucket() == Bytes(0)) return gathered;
   return std::max(gathered - stage_time(graph, platform, stage).forward, Seconds(0));
 }
@@ -33,10 +44,9 @@ ExchangesEachTime exchanges_each_time(const LayerGraph& graph, const Platform& p
   const UpdateExchange exchange = update_exchange(training);
   ExchangesEachTime each;
   if (!exchange.is_each_time) return each;
-  const auto all_reduce = [devices = devices_of(stage), &platform](Bytes bytes) {
-    return ring_all_reduce(platform, devices, bytes);
-  };
+  const RingTime ring(platform, devices_of(stage));
   for (const GradientBucket& bucket : summed_buckets(graph, training, stage.layers, elsewhere)) {
+    const auto all_reduce = [&](Bytes bytes) { return ring(bytes, expert_part(bucket)); };
     const Bytes weights = share_up(bucket.bytes, 1, exchange.gradients);
     each.all += exchange.each_time(weights, all_reduce);
     if (exchange.is_each_pass) {

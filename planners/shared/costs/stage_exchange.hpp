@@ -5,6 +5,7 @@
 #include "sim/model/platform.hpp"
 #include "sim/schedule/gradient_buckets.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -19,6 +20,14 @@ struct Training;
 [[nodiscard]] std::vector<GradientBucket> summed_buckets(const LayerGraph& graph, const Training& training,
                                                          const std::vector<LayerId>& layers,
                                                          const std::vector<std::size_t>& elsewhere = {});
+
+/// The part of a bucket's bytes that is gradients of experts.
+[[nodiscard]] inline double expert_part(const GradientBucket& bucket) {
+  return static_cast<double>(bucket.experts.value()) / static_cast<double>(std::max(bucket.bytes, Bytes(1)).value());
+}
+
+/// The same of all parameters of a model.
+[[nodiscard]] double expert_part(const LayerGraph& graph);
 
 /// The part of the all-gather of a stage's weights that does not run under a forward: all of it, or with buckets what
 /// it takes longer than the slowest replica's forward. That a later stage begins its first forward later is left out.

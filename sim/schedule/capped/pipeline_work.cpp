@@ -74,22 +74,21 @@ std::vector<Boundary> empty_boundaries(const Plan& plan, const std::vector<Bound
 
 /// None if there is nothing to exchange, or no way (such a plan is refused elsewhere).
 std::vector<Seconds> all_reduces_of(const PlanContext& context, const RingBuckets::Ring& ring) {
-  const MemberRings members = member_rings(context.replicas, ring.members);
-  const MemberRings of_experts = member_rings(context.replicas, ring.members, context.replicas.degrees().expert);
+  const auto& [platform, members, of_experts] = exchange_rings(context.platform, context.replicas, ring.members);
   const Exchange::Kind kind = gradient_exchange(ring);
   std::vector<Seconds> times;
   const bool is_ring = members.front().size() > 1;
   if (ring.buckets.empty()) return times;
-  if (is_ring && smallest_bandwidth_around(context.platform, members.front()).apart) return times;
+  if (is_ring && smallest_bandwidth_around(*platform, members.front()).apart) return times;
   Bytes begin;
   Bytes experts;
   for (const GradientBucket& bucket : ring.buckets) {
     const Bytes plain = bucket.bytes - bucket.experts;
     Seconds& time = times.emplace_back();
-    if (plain > Bytes(0)) time = lowered_time(context.platform, members, kind, begin, begin + plain);
+    if (plain > Bytes(0)) time = lowered_time(*platform, members, kind, begin, begin + plain);
     begin += plain;
     if (bucket.experts == Bytes(0)) continue;
-    time += lowered_time(context.platform, of_experts, kind, experts, experts + bucket.experts);
+    time += lowered_time(*platform, of_experts, kind, experts, experts + bucket.experts);
     experts += bucket.experts;
   }
   return times;

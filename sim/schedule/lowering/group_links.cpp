@@ -136,8 +136,9 @@ class GroupLinks {
   void add_gradients(const RingBuckets::Ring& ring) {
     if (ring.buckets.empty()) return;
     const Degrees& degrees = replicas_.degrees();
-    share_all_reduces(member_rings(replicas_, ring.members));
-    if (degrees.expert != degrees.tensor) share_all_reduces(member_rings(replicas_, ring.members, degrees.expert));
+    const ExchangeRings rings = exchange_rings(platform_, replicas_, ring.members);
+    share_all_reduces(rings.plain);
+    if (degrees.expert != degrees.tensor) share_all_reduces(rings.experts);
   }
 
   void share_all_reduces(const MemberRings& rings) {

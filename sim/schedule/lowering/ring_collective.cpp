@@ -24,13 +24,10 @@ OpKind flow_kind(Exchange::Kind kind) {
 RingCollective::RingCollective(LoweringState& state, RingWork work, bool is_lowered)
     : state_(state), work_(std::move(work)) {
   if (work_.buckets.empty()) return;
-  const Platform& platform = state_.shape.platform();
-  const Replicas& replicas = state_.replicas();
-  const MemberRings rings = member_rings(replicas, work_.members);
-  const MemberRings of_experts = member_rings(replicas, work_.members, replicas.degrees().expert);
-  const std::vector<DeviceId>& devices = rings.front();
+  const ExchangeRings rings = exchange_rings(state_.shape.platform(), state_.replicas(), work_.members);
+  const std::vector<DeviceId>& devices = rings.plain.front();
   std::optional<BytesPerSecond> slowest;
-  if (state_.shape.is_analytic() && !is_lowered) slowest = smallest_bandwidth_among(platform, devices);
+  if (state_.shape.is_analytic() && !is_lowered) slowest = smallest_bandwidth_among(*rings.platform, devices);
   Bytes before;
   Bytes experts_before;
   for (const auto& [all, experts] : work_.buckets) {
@@ -39,21 +36,24 @@ RingCollective::RingCollective(LoweringState& state, RingWork work, bool is_lowe
     if (slowest) {
       const std::int64_t members = std::ssize(devices);
       const Bytes flow = ring_bytes(end, members) - ring_bytes(before, members);
-      phases = by_formula(rings, analytic_time(platform, devices, work_.kind, all, flow, *slowest));
+      phases = by_formula(rings.plain, analytic_time(*rings.platform, devices, work_.kind, all, flow, *slowest));
     } else if (end > before && devices.size() > 1) {
-      phases = lowered(rings, before, end);
+      phases = lowered(*rings.platform, rings.plain, before, end);
     }
     before = end;
     if (experts == Bytes(0)) continue;
-    const std::vector<CollectivePhase> after = lowered(of_experts, experts_before, experts_before + experts);
+    const std::vector<CollectivePhase> after =
+        lowered(*rings.platform, rings.experts, experts_before, experts_before + experts);
     phases.insert(phases.end(), after.begin(), after.end());
     experts_before += experts;
   }
 }
 
-std::vector<CollectivePhase> RingCollective::lowered(const MemberRings& rings, Bytes begin, Bytes end) const {
-  const Platform& platform = state_.shape.platform();
-  const bool is_over_links = !state_.shape.is_analytic() && platform.spec.collectives.table.empty();
+std::vector<CollectivePhase> RingCollective::lowered(const Platform& platform, const MemberRings& rings, Bytes begin,
+                                                     Bytes end) const {
+  const bool stands_for_groups = state_.shape.platform().members != nullptr;
+  const bool is_over_links =
+      !state_.shape.is_analytic() && platform.spec.collectives.table.empty() && !stands_for_groups;
   return is_over_links ? over_links(rings, begin, end)
                        : by_formula(rings, lowered_time(platform, rings, work_.kind, begin, end));
 }
@@ -61,7 +61,9 @@ std::vector<CollectivePhase> RingCollective::lowered(const MemberRings& rings, B
 std::vector<CollectivePhase> RingCollective::by_formula(const MemberRings& rings, Seconds seconds) const {
   CollectivePhase phase;
   const Platform& platform = state_.shape.platform();
-  for (const std::vector<DeviceId>& ring : rings) {
+  // Where devices stand for groups, the rings are those of their members.
+  for (const std::vector<DeviceId>& ring :
+       platform.members ? member_rings(state_.replicas(), work_.members, 1) : rings) {
     for (std::size_t i = 0; i < ring.size(); ++i) {
       Op flow;
       flow.from = platform.place(ring[i]);

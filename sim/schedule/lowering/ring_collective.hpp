@@ -50,8 +50,9 @@ class RingCollective {
   OpId append(std::size_t bucket, const std::vector<OpId>& after, std::uint32_t first_microbatch);
 
  private:
-  /// Of [begin, end) of the bytes in these rings.
-  [[nodiscard]] std::vector<CollectivePhase> lowered(const MemberRings& rings, Bytes begin, Bytes end) const;
+  /// Of [begin, end) of the bytes in these rings, which are those of `platform`.
+  [[nodiscard]] std::vector<CollectivePhase> lowered(const Platform& platform, const MemberRings& rings, Bytes begin,
+                                                     Bytes end) const;
   [[nodiscard]] std::vector<CollectivePhase> by_formula(const MemberRings& rings, Seconds seconds) const;
   [[nodiscard]] std::vector<CollectivePhase> over_links(const MemberRings& rings, Bytes begin, Bytes end) const;
 
