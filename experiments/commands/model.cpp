@@ -160,7 +160,8 @@ void refuse_options_of_names(const ModelOptions& options) {
   };
   refuse(options.architecture.has_value(), "a model has one network, and NAME gives another", "--config",
          "leave NAME or --config out");
-  refuse(options.image.has_value(), "a configuration file has no images", "--image", "leave it out");
+  refuse(options.image.has_value(), "only a network known by name has other images", "--image",
+         "a configuration file has its own key 'image_size'");
   refuse(options.only_recipe, "only a network and a device known by name have a recipe", "--recipe",
          "leave it out: the figures are written into the file");
 }
@@ -193,7 +194,7 @@ VerbAction configure_model(CLI::App& command) {
   add_required(command, "--microbatch-size", options->microbatch_size,
                "samples in a microbatch, or several sizes B,B,…: a profile of each");
   add_option(command, "--config", options->config,
-             "the config.json of a Hugging Face model, in place of NAME: a decoder of a known model_type");
+             "the config.json of a Hugging Face model, in place of NAME: of a known model_type");
   add_option(command, "--granularity", options->granularity,
              "what one layer of the model stands for: operator, layer, residual or block");
   add_option(command, "--image", options->image, "edge of the images in pixels, for an image network known by name");
