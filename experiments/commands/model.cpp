@@ -236,7 +236,7 @@ VerbAction configure_model(CLI::App& command) {
       throw InputError("only a network and a device known by name have a recipe", {"", 0, 0, "--recipe"},
                        "see 'stagecraft list architectures' and 'stagecraft list devices'");
     }
-    return model_answer(model, options->output, options->only_recipe);
+    return model_answer(model, options->output, options->only_recipe, &architecture);
   };
 }
 

@@ -327,7 +327,7 @@ TEST_CASE("model, describe: --config takes the network of a config.json, and say
   CHECK(read.profiles[1].layers == known.profiles.at(0).layers);
   CHECK(read.profiles[1].name == "config_deepseek_v3");
   const Ran told = run({"describe", config});
-  CHECK(told.out.find("\n671026419200 parameters; ") != std::string::npos);
+  CHECK(told.out.find("\n671026419200 parameters, of which a token uses 37552297472; ") != std::string::npos);
   CHECK(told.err.find("'num_nextn_predict_layers' is left out") != std::string::npos);
   CHECK(told.err.find("a sample has 8192 tokens, where the file allows 163840") != std::string::npos);
 }
