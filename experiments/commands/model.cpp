@@ -57,6 +57,11 @@ std::vector<std::string> names_of(const std::vector<Known>& known) {
   return names;
 }
 
+[[noreturn]] void refuse_unknown(const std::string& name) {
+  throw InputError("no file and no known network is called " + quote(name), {},
+                   suggest_name(name, names_of(known_architectures())));
+}
+
 /// A known network with images of that size. Only a network known by name takes the size from the command line.
 Architecture load_architecture_at(const std::string& name, std::int64_t pixels) {
   if (auto known = find_architecture(name, pixels)) return *std::move(known);
@@ -69,7 +74,17 @@ void refuse_both(const ModelOptions& options) {
   throw InputError("a network takes either images or sequences", {"", 0, 0, "--sequence"}, "leave one option out");
 }
 
-/// A known network with samples of that many tokens; likewise.
+/// The text of an architecture file. **Throws** InputError for a configuration file.
+FileText read_description(const std::string& path) {
+  FileText file{path, read_text_file(path)};
+  if (is_hf_config(parse_yaml(file.text, path))) {
+    throw InputError("expected an architecture file, found a configuration file", {path, 0, 0, ""},
+                     "--config takes it");
+  }
+  return file;
+}
+
+/// A network with samples of that many tokens: known by name, or of a file.
 Architecture load_architecture_of(const std::string& name, std::int64_t tokens) {
   const InputPlace place{"", 0, 0, "--sequence"};
   try {
@@ -77,26 +92,23 @@ Architecture load_architecture_of(const std::string& name, std::int64_t tokens) 
   } catch (const InputError& error) {
     throw InputError(error.message(), place, error.hint());
   }
-  throw InputError(
-      quote(name) + " is not a network for sequences known by name", place,
-      find_architecture(name) ? "it takes images: --image" : "an architecture file has its own key 'sequence'");
+  if (find_architecture(name)) {
+    throw InputError("the network " + quote(name) + " takes images", place, "--image gives another size");
+  }
+  if (is_file(name)) return read_architecture_at(read_description(name), tokens, {}, place.key);
+  refuse_unknown(name);
 }
 
 Architecture load_architecture_file(const std::string& path) {
-  const std::string text = read_text_file(path);
-  if (is_hf_config(parse_yaml(text, path))) {
-    throw InputError("expected an architecture file, found a configuration file", {path, 0, 0, ""},
-                     "--config takes it");
-  }
-  return parse_architecture(text, path);
+  const FileText file = read_description(path);
+  return parse_architecture(file.text, path);
 }
 
 /// A known name comes first, then a file.
 Architecture load_architecture(const std::string& name) {
   if (auto known = find_architecture(name)) return *std::move(known);
   if (is_file(name)) return load_architecture_file(name);
-  throw InputError("no file and no known network is called " + quote(name), {},
-                   suggest_name(name, names_of(known_architectures())));
+  refuse_unknown(name);
 }
 
 DeviceDescription load_device(const std::string& name, const Settings& settings) {
@@ -160,7 +172,8 @@ void refuse_options_of_names(const ModelOptions& options) {
   };
   refuse(options.architecture.has_value(), "a model has one network, and NAME gives another", "--config",
          "leave NAME or --config out");
-  refuse(options.image.has_value(), "a configuration file has no images", "--image", "leave it out");
+  refuse(options.image.has_value(), "only a network known by name has other images", "--image",
+         "a configuration file has its own key 'image_size'");
   refuse(options.only_recipe, "only a network and a device known by name have a recipe", "--recipe",
          "leave it out: the figures are written into the file");
 }
@@ -193,13 +206,12 @@ VerbAction configure_model(CLI::App& command) {
   add_required(command, "--microbatch-size", options->microbatch_size,
                "samples in a microbatch, or several sizes B,B,…: a profile of each");
   add_option(command, "--config", options->config,
-             "the config.json of a Hugging Face model, in place of NAME: a decoder of a known model_type");
+             "the config.json of a Hugging Face model, in place of NAME: of a known model_type");
   add_option(command, "--granularity", options->granularity,
              "what one layer of the model stands for: operator, layer, residual or block");
   add_option(command, "--image", options->image, "edge of the images in pixels, for an image network known by name");
-  add_option(
-      command, "--sequence", options->sequence,
-      "tokens in a sample (of an encoder-decoder: that the encoder reads), for a network known by name or --config");
+  add_option(command, "--sequence", options->sequence,
+             "tokens in a sample (of an encoder-decoder: that the encoder reads), for a network for sequences");
   add_option(command, "--precision", options->precision,
              "fp32, tf32, bf16, fp16 or fp8: the mode to compute in; default: bf16 or else fp16 where a known "
              "device has it, or else that of the device's description");
@@ -235,7 +247,7 @@ VerbAction configure_model(CLI::App& command) {
       throw InputError("only a network and a device known by name have a recipe", {"", 0, 0, "--recipe"},
                        "see 'stagecraft list architectures' and 'stagecraft list devices'");
     }
-    return model_answer(model, options->output, options->only_recipe);
+    return model_answer(model, options->output, options->only_recipe, &architecture);
   };
 }
 

@@ -166,6 +166,9 @@ Answer answer_run(const RunOptions& options, const Settings& settings) {
   for (const std::string& problem : problems_of_values(manifest, wanted_cells(manifest, choices))) {
     settings.say("warning: cells with this value are invalid: " + problem);
   }
+  for (const std::string& remark : remarks_on_models(manifest, wanted_cells(manifest, choices))) {
+    settings.say("note: " + remark);
+  }
   if (options.dry_run) return answer_dry_run(manifest, expansion, choices, settings);
   const StudyRun run = run_study(manifest, choices, settings);
   for (const std::string& warning : run.results.warnings) settings.say("warning: " + warning);

@@ -177,15 +177,7 @@ Architecture network_of_architecture(const FileText& file, const ModelChoice& ch
                                      NamedModel& named) {
   Architecture network = parse_with(file, replaced.values, replaced.option, named.hash, parse_architecture);
   if (!choice.computed.sequence) return network;
-  FileValues values = replaced.values;
-  values.emplace_back("sequence", *choice.computed.sequence);
-  try {
-    return parse_architecture(overridden(file, values, replaced.option), file.path);
-  } catch (const InputError& error) {
-    const std::string& key = error.place().key;
-    const std::string of_key = key.empty() || key == "sequence" ? "" : key + ": ";
-    refuse_choice(InputError(of_key + error.message(), {}, error.hint()), choice, "sequence");
-  }
+  return read_architecture_at(file, *choice.computed.sequence, replaced, choice.prefix + "sequence");
 }
 
 /// The model of a file that describes a network.
@@ -292,6 +284,22 @@ std::optional<std::string> usual_precision(const DeviceDescription& device,
   return std::nullopt;
 }
 
+Architecture read_architecture_at(const FileText& file, std::int64_t sequence, const ReplacedValues& replaced,
+                                  const std::string& option) {
+  const InputPlace place{"", 0, 0, option};
+  const Architecture network = parse_architecture(overridden(file, replaced.values, replaced.option), file.path);
+  if (network.tokens == 0) throw InputError("the network " + quote(network.name) + " takes images", place);
+  FileValues values = replaced.values;
+  values.emplace_back("sequence", sequence);
+  try {
+    return parse_architecture(overridden(file, values, replaced.option), file.path);
+  } catch (const InputError& error) {
+    const std::string& key = error.place().key;
+    const std::string of_key = key.empty() || key == "sequence" ? "" : key + ": ";
+    throw InputError(of_key + error.message(), place, error.hint());
+  }
+}
+
 std::string chosen_hash(const FileText& file, const ComputedChoice& choice) {
   const Detail::Record choices = choices_for_file(choice);
   if (choices.empty() || file.text.find("computed") == std::string::npos) return {};
@@ -319,6 +327,13 @@ Architecture known_network(const std::string& name, const ModelChoice& choice) {
   }
   if (!network) refuse_choice(InputError("the network " + quote(name) + " takes images"), choice, "sequence");
   return *std::move(network);
+}
+
+std::vector<std::string> remarks_on_config(const ModelSource& source, const ModelChoice& choice,
+                                           const ReplacedValues& replaced) {
+  NamedModel named;
+  if (is_config(source.file)) static_cast<void>(network_of_config(source, choice, replaced, named));
+  return named.remarks;
 }
 
 bool is_network(const std::string& name) { return find_architecture(name).has_value(); }

@@ -5,6 +5,7 @@
 #include "sim/workload/architecture.hpp"
 #include "sim/workload/device.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +58,16 @@ struct ReplacedValues {
   FileValues values;
   std::string option;
 };
+
+/// What `load_model` remarks on the text of a `config.json`: keys that are not read, the length of a sample. Of any
+/// other source none. **Throws** as `load_model`. **Cost** no profile is computed.
+[[nodiscard]] std::vector<std::string> remarks_on_config(const ModelSource& source, const ModelChoice& choice,
+                                                         const ReplacedValues& replaced);
+
+/// The network of an architecture file in which `sequence` replaces that of the file, beside the values `replaced`.
+/// **Throws** InputError for an error in the file, and at `option` for a length that the network cannot have.
+[[nodiscard]] Architecture read_architecture_at(const FileText& file, std::int64_t sequence,
+                                                const ReplacedValues& replaced, const std::string& option);
 
 /// The model of a source. A network is computed for the first kind of the platform's devices that the catalogue knows,
 /// as a model file with the key `computed` would be: at the granularity `layer`, in bf16 or else fp16 if the kinds have

@@ -8,7 +8,8 @@
 namespace stagecraft {
 
 /// What a planner sees of a model and a platform: a device for each group, and what a group exchanges as a part of its
-/// times. Of devices that work alone it sees the inputs themselves.
+/// times. Such a device has the name of the group's first member. Of devices that work alone it sees the inputs
+/// themselves.
 class PlannerView {
  public:
   /// **Requires** a graph of the inputs' degrees; both outlive the view.
@@ -19,6 +20,8 @@ class PlannerView {
   [[nodiscard]] const LayerGraph& graph() const { return graph_with_times_ ? *graph_with_times_ : graph_; }
   /// A plan that was made for what the planner sees, for the whole platform.
   [[nodiscard]] Plan on_whole(Plan plan) const;
+  /// The device of the whole platform after which one of the planner's is called.
+  [[nodiscard]] DeviceId on_whole(DeviceId device) const;
 
  private:
   const Platform& platform_;

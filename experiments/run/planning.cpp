@@ -164,7 +164,11 @@ Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const Pla
     *planned = with_level_shares(request, with_ordered_turns(request, std::move(*planned)));
   }
   planning.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
-  if (planned == nullptr) return planning;
+  if (planned == nullptr) {
+    std::optional<DeviceId>& device = std::get<Infeasible>(planning.result).device;
+    if (device) device = view.on_whole(*device);
+    return planning;
+  }
   Plan& plan = planned->plan;
   plan = view.on_whole(std::move(plan));
   plan.model_hash = inputs.model_hash;

@@ -70,13 +70,16 @@ std::string input_key(const std::string& file, const Keys& overrides) {
   return to_json(Detail::Record{{"file", file}, {"with", overrides}}, -1);
 }
 
+ModelSource source_of(const StudyFile& file) {
+  const bool is_known = is_known_by_name(file);
+  return {{file.name, is_known ? "" : read_text_file(file.path)}, is_known, file.is_network, file.path};
+}
+
 }  // namespace
 
 HashedInput<Model> load_model(const Manifest& manifest, const CellSpec& cell) {
   const StudyFile& file = find_file(manifest, "model", cell.model);
-  const bool is_known = is_known_by_name(file);
-  const ModelSource source{
-      {file.name, is_known ? "" : read_text_file(file.path)}, is_known, file.is_network, file.path};
+  const ModelSource source = source_of(file);
   NamedModel named;
   if (file.is_network) {
     const NetworkValues given = network_values(cell.model_values);
@@ -86,6 +89,13 @@ HashedInput<Model> load_model(const Manifest& manifest, const CellSpec& cell) {
     named = load_model(source, {}, {cell.model_values, "model."}, nullptr);
   }
   return {std::move(named.model), std::move(named.hash)};
+}
+
+std::vector<std::string> remarks_on_model(const Manifest& manifest, const CellSpec& cell) {
+  const StudyFile& file = find_file(manifest, "model", cell.model);
+  if (!file.is_network || is_known_by_name(file)) return {};
+  const NetworkValues given = network_values(cell.model_values);
+  return remarks_on_config(source_of(file), given.choice, {given.values, "model."});
 }
 
 void check_values(const Manifest& manifest, const CellSpec& cell) {

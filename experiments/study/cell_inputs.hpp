@@ -5,6 +5,7 @@
 #include "experiments/study/manifest.hpp"
 
 #include <string>
+#include <vector>
 
 namespace stagecraft {
 
@@ -20,6 +21,9 @@ struct HashedInput {
 };
 [[nodiscard]] HashedInput<Model> load_model(const Manifest& manifest, const CellSpec& cell);
 [[nodiscard]] HashedInput<Platform> load_platform(const Manifest& manifest, const CellSpec& cell);
+
+/// The remarks on the cell's model if it is a `config.json`. **Throws** as `load_inputs`.
+[[nodiscard]] std::vector<std::string> remarks_on_model(const Manifest& manifest, const CellSpec& cell);
 
 /// **Throws** InputError where the files with the cell's values are refused as they are read. Builds no platform.
 void check_values(const Manifest& manifest, const CellSpec& cell);

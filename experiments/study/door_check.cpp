@@ -140,6 +140,27 @@ std::vector<std::string> problems_of_values(const Manifest& manifest, const std:
   return problems;
 }
 
+std::vector<std::string> remarks_on_models(const Manifest& manifest, const std::vector<std::size_t>& cells) {
+  ChildProcess child = look(manifest, [&](FrameSender& sender) {
+    std::set<std::string> looked_at;
+    std::set<std::string> sent;
+    for (const std::size_t cell : cells) {
+      const CellSpec spec = read_cell(manifest.cells[cell].cell);
+      if (!looked_at.insert(spec.model + to_json(Detail::Record(spec.model_values), -1)).second) continue;
+      try {
+        for (const std::string& remark : remarks_on_model(manifest, spec)) {
+          if (sent.insert(spec.model + ": " + remark).second) sender.send(0, spec.model + ": " + remark);
+        }
+      } catch (const InputError&) {
+        continue;  // the row of the cell says it
+      }
+    }
+  });
+  std::vector<std::string> remarks;
+  while (std::optional<Frame> frame = child.receive()) remarks.push_back(std::move(frame->bytes));
+  return remarks;
+}
+
 void refuse_common_problem(const Manifest& manifest, const std::vector<std::size_t>& cells) {
   if (cells.empty()) return;
   ChildProcess child = look(manifest, [&](FrameSender& sender) {

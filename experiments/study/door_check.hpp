@@ -25,4 +25,11 @@ void refuse_common_problem(const Manifest& manifest, const std::vector<std::size
 [[nodiscard]] std::vector<std::string> problems_of_values(const Manifest& manifest,
                                                           const std::vector<std::size_t>& cells);
 
+/// What files named `config.json` leave out, and the lengths that are chosen for them: a sentence with the model's name
+/// for each remark, once, in the order of the cells. Looks as `refuse_common_problem` does.
+/// **Requires** that this process has only one thread, because it forks.
+/// **Cost** that of reading each model with each of its values.
+[[nodiscard]] std::vector<std::string> remarks_on_models(const Manifest& manifest,
+                                                         const std::vector<std::size_t>& cells);
+
 }  // namespace stagecraft

@@ -37,6 +37,8 @@ Description describe_architecture(const Architecture& network) {
   if (const std::int64_t tied = tied_parameter_count(network); tied > 0) {
     text += " and " + counted(tied, "tied copy");
   }
+  const std::int64_t active = active_parameter_count(network);
+  if (active < parameter_count(network)) text += ", of which a token uses " + std::to_string(active);
   text += "; per sample: " + short_number(flops / kGiga) + " Gflop in the forward pass, ";
   const double masked = masked_flops(network).value();
   if (masked > 0) text += short_number((flops - masked) / kGiga) + " without what a causal mask hides, ";
@@ -49,6 +51,7 @@ Description describe_architecture(const Architecture& network) {
            {"layers", static_cast<std::int64_t>(layers)},
            {"blocks", static_cast<std::int64_t>(blocks)},
            {"parameters", parameter_count(network)},
+           {"active_parameters", active},
            {"tied_parameters", tied_parameter_count(network)},
            {"forward_flops_per_sample", flops},
            {"masked_flops_per_sample", masked},

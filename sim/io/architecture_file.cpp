@@ -23,6 +23,7 @@ Architecture parse_architecture(std::string_view text, const std::string& file_n
                                                                        {"inception-v3", read_inception},
                                                                        {"densenet", read_densenet},
                                                                        {"amoebanet", read_amoebanet},
+                                                                       {"vit", read_vit},
                                                                        {"bert", read_bert},
                                                                        {"gpt", read_gpt},
                                                                        {"gnmt", read_gnmt},

@@ -9,6 +9,7 @@
 #include "sim/workload/inception.hpp"
 #include "sim/workload/resnet.hpp"
 #include "sim/workload/vgg.hpp"
+#include "sim/workload/vit.hpp"
 
 #include <functional>
 #include <iterator>
@@ -129,6 +130,24 @@ Architecture read_vgg(const YamlNode& root, const std::string& name) {
   read_image_and_classes(root, size.image, size.classes);
   read_size(root, "hidden", size.hidden, ImageLimits::kOutputs);
   return made(root, "blocks", [&] { return vgg(name, size); });
+}
+
+Architecture read_vit(const YamlNode& root, const std::string& name) {
+  root.allow_keys({"schema", "architecture", "family", "source", "layers", "hidden", "heads", "feed_forward", "patch",
+                   "image", "channels", "classes"});
+  constexpr VitSize kMost = largest_vit();
+  VitSize size;
+  size.layers = read_count(root.at("layers"), 1, kMost.layers);
+  const YamlNode hidden = root.at("hidden");
+  size.hidden = read_count(hidden, 1, kMost.hidden);
+  size.heads = read_count(root.at("heads"), 1, kMost.heads);
+  if (size.hidden % size.heads != 0) hidden.fail_expected("a multiple of 'heads', " + std::to_string(size.heads));
+  read_size(root, "feed_forward", size.feed_forward, kMost.feed_forward);
+  read_size(root, "patch", size.patch, kMost.patch);
+  read_size(root, "image", size.image, kMost.image);
+  read_size(root, "channels", size.channels, kMost.channels);
+  read_size(root, "classes", size.classes, kMost.classes);
+  return made(root, "patch", [&] { return vit(name, size); });
 }
 
 }  // namespace stagecraft

@@ -16,5 +16,6 @@ namespace stagecraft {
 [[nodiscard]] Architecture read_inception(const YamlNode& root, const std::string& name);
 [[nodiscard]] Architecture read_resnet(const YamlNode& root, const std::string& name);
 [[nodiscard]] Architecture read_vgg(const YamlNode& root, const std::string& name);
+[[nodiscard]] Architecture read_vit(const YamlNode& root, const std::string& name);
 
 }  // namespace stagecraft

@@ -3,11 +3,13 @@
 #include "sim/base/text.hpp"
 #include "sim/io/hf_families.hpp"
 #include "sim/io/hf_keys.hpp"
+#include "sim/io/hf_vit.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/workload/decoder.hpp"
 #include "sim/workload/decoder_families.hpp"
 #include "sim/workload/transformer.hpp"
+#include "sim/workload/vit.hpp"
 
 #include <fmt/core.h>
 
@@ -129,6 +131,23 @@ Architecture gpt_of(const std::string& name, const DecoderSize& size, const Tran
                     .dropouts = dropouts});
 }
 
+Architecture decoder_of(HfKeys& keys, const HfFamily& family, const std::string& name,
+                        std::optional<std::int64_t> sequence, HfConfig& config) {
+  DecoderSize size = family.family.empty() ? DecoderSize{} : decoder_family(family.family).usual;
+  family.fill(keys, size);
+  size.sequence = chosen_length(keys, size, sequence, config);
+  if (const auto defect = defect_of(size)) keys.refuse(*defect);
+  const TransformerDropouts dropouts = family.family.empty() ? gpt_dropouts(keys) : TransformerDropouts{};
+  note_prediction_blocks(keys.root(), config.notes);
+  return family.family.empty() ? gpt_of(name, size, dropouts) : decoder(name, size);
+}
+
+Architecture vit_of(HfKeys& keys, const std::string& name, std::optional<std::int64_t> sequence, HfConfig& config) {
+  const VitSize size = read_hf_vit(keys, config.notes);
+  if (sequence) keys.at({"model_type"}).fail("a Vision Transformer takes images, and --sequence gives a length");
+  return vit(name, size);
+}
+
 }  // namespace
 
 bool is_hf_config(const YamlNode& root) {
@@ -142,18 +161,13 @@ HfConfig parse_hf_config(std::string_view text, const std::string& path, std::op
   const bool is_dialect = is_simulator_dialect(keys.root());
   const HfFamily family =
       is_dialect ? HfFamily{"that of simulators", "llama", fill_simulator_dialect} : family_of(keys);
-  DecoderSize size = family.family.empty() ? DecoderSize{} : decoder_family(family.family).usual;
-  family.fill(keys, size);
+  const std::string name = config_name(keys.root(), location.empty() ? path : location);
   HfConfig config;
-  size.sequence = chosen_length(keys, size, sequence, config);
-  if (const auto defect = defect_of(size)) keys.refuse(*defect);
-  const TransformerDropouts dropouts = family.family.empty() ? gpt_dropouts(keys) : TransformerDropouts{};
-  note_prediction_blocks(keys.root(), config.notes);
+  config.network =
+      family.fill == nullptr ? vit_of(keys, name, sequence, config) : decoder_of(keys, family, name, sequence, config);
   note_quantisation(keys, config.notes);
   config.unread = keys.unread();
   note_unread_keys(config.unread, config.notes);
-  const std::string name = config_name(keys.root(), location.empty() ? path : location);
-  config.network = family.family.empty() ? gpt_of(name, size, dropouts) : decoder(name, size);
   config.network.source = is_dialect ? "a configuration file with 'layer_num' and 'head_num'"
                                      : fmt::format("config.json of model_type {}", family.model_type);
   return config;

@@ -21,8 +21,12 @@ void read_hf_sizes(HfKeys& keys, DecoderSize& size) {
   size.vocabulary = keys.require("vocabulary", {"vocab_size"}, kMostOfConfig.vocabulary);
 }
 
+std::optional<YamlNode> find_hf_activation(HfKeys& keys) {
+  return keys.find({"hidden_act", "activation_function", "activation"});
+}
+
 void read_hf_activation(HfKeys& keys, DecoderForm& form) {
-  const auto node = keys.find({"hidden_act", "activation_function", "activation"});
+  const auto node = find_hf_activation(keys);
   if (!node) return;
   form.activation = read_choice<DecoderActivation>(*node, {{"silu", DecoderActivation::Silu},
                                                            {"swish", DecoderActivation::Silu},
@@ -168,11 +172,7 @@ void fill_gpt2(HfKeys& keys, DecoderSize& size) {
   read_hf_sizes(keys, size);
   keys.take("feed_forward", {"n_inner"}, kMostOfConfig.feed_forward, size.feed_forward);
   size.positions = keys.require("positions", {"n_positions", "n_ctx"}, kMostOfConfig.positions);
-  DecoderForm form{.activation = DecoderActivation::Gelu};
-  read_hf_activation(keys, form);
-  if (form.activation != DecoderActivation::Gelu) {
-    keys.at({"activation_function"}).fail_expected("a GELU, such as 'gelu_new'");
-  }
+  require_hf_gelu(keys);
   keys.require_flag("tie_word_embeddings", true, "a GPT-2 with a head of its own");
   keys.require_flag("add_cross_attention", false, "cross-attention");
 }
@@ -282,11 +282,18 @@ constexpr auto kHfFamilies = std::to_array<HfFamily>({
     {"qwen2_moe", "qwen2", fill_qwen2_moe},
     {"qwen3", "qwen3", fill_qwen3},
     {"qwen3_moe", "qwen3", fill_qwen3_moe},
+    {"vit", "vit", nullptr},
 });
 
 }  // namespace
 
 std::span<const HfFamily> hf_families() { return kHfFamilies; }
+
+void require_hf_gelu(HfKeys& keys) {
+  DecoderForm form{.activation = DecoderActivation::Gelu};
+  read_hf_activation(keys, form);
+  if (form.activation != DecoderActivation::Gelu) find_hf_activation(keys)->fail_expected("a GELU, such as 'gelu_new'");
+}
 
 void fill_simulator_dialect(HfKeys& keys, DecoderSize& size) {
   size.layers = keys.require("layers", {"layer_num"}, kMostOfConfig.layers);

@@ -36,7 +36,8 @@ void require_kind(const Architecture& whole, const Degrees& degrees) {
                                  whole.name, degrees.context),
                      {}, "a decoder like llama3-8b, or a context group of 1");
   }
-  const bool has_experts = std::ranges::any_of(whole.operators, [](const Operator& op) { return op.kernel.is_expert; });
+  const bool has_experts =
+      std::ranges::any_of(whole.operators, [](const Operator& op) { return op.kernel.experts.count > 0; });
   if (degrees.expert > 1 && !has_experts) {
     throw InputError(fmt::format("{} cannot be divided into an expert group of {} devices: it has no experts",
                                  whole.name, degrees.expert),
@@ -69,6 +70,15 @@ Architecture member_of(const Architecture& whole, const Degrees& degrees) {
 std::int64_t parameter_count(const Architecture& architecture) {
   std::int64_t sum = 0;
   for (const Operator& op : architecture.operators) sum += op.parameters;
+  return sum;
+}
+
+std::int64_t active_parameter_count(const Architecture& architecture) {
+  std::int64_t sum = 0;
+  for (const Operator& op : architecture.operators) {
+    const RoutedExperts& experts = op.kernel.experts;
+    sum += experts.count == 0 ? op.parameters : op.parameters / experts.count * experts.active;
+  }
   return sum;
 }
 

@@ -61,11 +61,18 @@ struct GroupPart {
   friend bool operator==(const GroupPart&, const GroupPart&) = default;
 };
 
+/// Experts of a block; a token visits some of them.
+struct RoutedExperts {
+  std::int64_t count = 0;   ///< 0: there are none
+  std::int64_t active = 0;  ///< that a token visits, on this or on other devices
+  friend bool operator==(const RoutedExperts&, const RoutedExperts&) = default;
+};
+
 /// What the kernels of some operators do beside or otherwise than the counts of the operator say.
 struct KernelDetail {
   double winograd_expansion = 0.0;  ///< points of F(4x4, 3x3) tiles per output pixel; 0: not a 3x3 stride-1 convolution
   std::int64_t masked_macs = 0;     ///< of the operator's, those that fused attention skips: the causal mask hides them
-  bool is_expert = false;           ///< a product of each of several experts, which an expert group divides
+  RoutedExperts experts;            ///< of a product that each of them has, which an expert group divides
   GroupPart group;
   friend bool operator==(const KernelDetail&, const KernelDetail&) = default;
 };
@@ -155,6 +162,10 @@ enum class Granularity {
 
 /// The number of distinct parameters, as publications count them: without tied copies.
 [[nodiscard]] std::int64_t parameter_count(const Architecture& architecture);
+
+/// Of the distinct parameters of a whole network those that one token uses: of experts the ones that it visits, and
+/// everything else, tables of words and positions in full. Equal to `parameter_count` without experts.
+[[nodiscard]] std::int64_t active_parameter_count(const Architecture& architecture);
 
 /// The number of parameters that are copies because an operator shares another one's (a tied head).
 [[nodiscard]] std::int64_t tied_parameter_count(const Architecture& architecture);

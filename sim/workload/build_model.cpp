@@ -143,7 +143,7 @@ Seconds rounded(Seconds time) { return Seconds(std::round(time.value() * 1e9) / 
 Bytes expert_parameters_of(const Build& build, const std::vector<OperatorId>& operators) {
   std::int64_t parameters = 0;
   for (const OperatorId id : operators) {
-    if (build.net.operators[id].kernel.is_expert) parameters += build.net.operators[id].parameters;
+    if (build.net.operators[id].kernel.experts.count > 0) parameters += build.net.operators[id].parameters;
   }
   return Bytes(parameter_bytes(build.device.precision) * parameters);
 }
@@ -286,6 +286,8 @@ std::string describe_source(const Architecture& net, const DeviceDescription& de
                      " by the cost model of docs/explanation/cost-model.md, at " + to_string(granularity) +
                      " granularity; " + std::to_string(parameter_count(net)) + " parameters";
   if (tied > 0) text += " and " + std::to_string(tied) + " in tied copies";
+  const std::int64_t active = active_parameter_count(net);
+  if (active < parameter_count(net)) text += ", of which a token uses " + std::to_string(active);
   return text + describe_member(degrees) + "; network: " + net.source;
 }
 

@@ -8,9 +8,10 @@ namespace {
 constexpr std::int64_t kRoutingBytes = 4;  ///< of the probability of a token and expert, fp32
 
 /// The parameters of a product are there once for each expert.
-OperatorId repeated(Draft& draft, OperatorId product, std::int64_t experts) {
-  draft.net.operators[product].parameters *= experts;
-  draft.net.operators[product].kernel.is_expert = true;
+OperatorId repeated(DecoderDraft& decoder, OperatorId product, std::int64_t experts) {
+  Operator& op = decoder.draft.net.operators[product];
+  op.parameters *= experts;
+  op.kernel.experts = {experts, decoder.size.experts.active};
   return product;
 }
 
@@ -49,7 +50,7 @@ OperatorId add_wide_product(DecoderDraft& decoder, const std::string& name, Oper
   const Rows outer{mlp.inner.count, decoder.size.hidden};
   if (mlp.experts == 0) return add_entry_product(decoder.draft, name, input, outer, mlp.inner.width, bias);
   const OperatorId added = add_linear(decoder.draft, name, input, outer, mlp.inner.width, bias);
-  return repeated(decoder.draft, added, mlp.experts);
+  return repeated(decoder, added, mlp.experts);
 }
 
 OperatorId add_narrow_product(DecoderDraft& decoder, OperatorId input, const DecoderMlp& mlp) {
@@ -58,7 +59,7 @@ OperatorId add_narrow_product(DecoderDraft& decoder, OperatorId input, const Dec
   const std::int64_t to = decoder.size.hidden;
   if (mlp.experts == 0) return add_exit_product(decoder.draft, name, input, mlp.inner, to, bias, mlp.sum);
   const OperatorId added = add_linear(decoder.draft, name, input, mlp.inner, to, bias);
-  return repeated(decoder.draft, added, mlp.experts);
+  return repeated(decoder, added, mlp.experts);
 }
 
 /// The activation; of a gated MLP times the other half, one kernel.

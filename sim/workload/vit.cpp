@@ -1,5 +1,6 @@
 #include "sim/workload/vit.hpp"
 
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/workload/group_draft.hpp"
 
@@ -10,8 +11,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kColours = 3;
-constexpr std::int64_t kColourBytes = 4;  ///< images enter in fp32
+constexpr std::int64_t kChannelBytes = 4;  ///< images enter in fp32
 
 /// A Vision Transformer under construction. Sizes that the members of a tensor group divide are those of one member.
 struct VitDraft {
@@ -38,7 +38,7 @@ OperatorId add_tokens(VitDraft& vit, OperatorId patches) {
 }
 
 OperatorId add_patches(VitDraft& vit) {
-  const std::int64_t pixels = kColours * vit.size.patch * vit.size.patch;
+  const std::int64_t pixels = vit.size.channels * vit.size.patch * vit.size.patch;
   const OperatorId patches =
       add_linear(vit.draft, "patches", OperatorId::none(), {vit.patches().count, pixels}, vit.size.hidden);
   vit.draft.net.operators[patches].kind = OperatorKind::Convolution;
@@ -53,7 +53,8 @@ OperatorId add_vit_block(VitDraft& vit, std::int64_t block, OperatorId stream) {
   const OperatorId normal = add_norm(draft, "norm", stream, rows);
   const Rows all = vit.all_rows();
   const Rows heads = vit.heads();
-  const OperatorId qkv = add_entry_product(draft, "qkv", normal, all, 3 * heads.width, Bias::With);
+  const OperatorId qkv =
+      add_entry_product(draft, "qkv", normal, all, 3 * heads.width, vit.size.qkv_bias ? Bias::With : Bias::Without);
   const std::int64_t head = heads.width / vit.size.heads;
   const FusedAttentionShape shape{vit.size.heads, heads.count, heads.count, head, head};
   const OperatorId context = add_fused_attention(draft, {qkv}, 3 * heads.values(), shape);
@@ -71,9 +72,10 @@ OperatorId add_vit_block(VitDraft& vit, std::int64_t block, OperatorId stream) {
 void require_countable(const VitSize& size) {
   constexpr VitSize kMost = largest_vit();
   const bool positive = size.layers > 0 && size.hidden > 0 && size.heads > 0 && size.feed_forward >= 0 &&
-                        size.patch > 0 && size.image > 0 && size.classes > 0;
+                        size.patch > 0 && size.image > 0 && size.channels > 0 && size.classes > 0;
   const bool countable = size.layers <= kMost.layers && size.hidden <= kMost.hidden && size.heads <= kMost.heads &&
-                         size.feed_forward <= kMost.feed_forward && size.classes <= kMost.classes;
+                         size.feed_forward <= kMost.feed_forward && size.channels <= kMost.channels &&
+                         size.classes <= kMost.classes;
   if (!positive || !countable) throw InputError("a size of a Vision Transformer is below 1 or larger than supported");
   if (size.hidden % size.heads != 0) {
     throw InputError(fmt::format("hidden must be a multiple of heads, found {} and {}", size.hidden, size.heads));
@@ -97,8 +99,9 @@ Architecture vit_member(const std::string& name, const VitSize& size, const Degr
   draft.net.name = name;
   draft.net.summary = fmt::format("Vision Transformer, {} blocks, hidden {}, {} heads, patches of {}, image {}",
                                   size.layers, size.hidden, size.heads, size.patch, size.image);
+  if (size.channels != VitSize{}.channels) draft.net.summary += " of " + counted(size.channels, "channel");
   draft.net.source = "Dosovitskiy et al., An Image is Worth 16x16 Words, ICLR 2021, arXiv:2010.11929";
-  draft.net.input_bytes = kColourBytes * kColours * size.image * size.image;
+  draft.net.input_bytes = kChannelBytes * size.channels * size.image * size.image;
   draft.label = single_label("embedding");
   OperatorId stream = add_patches(vit);
   for (std::int64_t block = 0; block < size.layers; ++block) stream = add_vit_block(vit, block, stream);

@@ -15,7 +15,9 @@ struct VitSize {
   std::int64_t feed_forward = 0;  ///< inner size of the MLP; 0: four times `hidden`
   std::int64_t patch = 16;        ///< pixels along an edge of a patch, at most `image`
   std::int64_t image = 224;       ///< pixels along an edge; what is left of it beside whole patches is not read
+  std::int64_t channels = 3;      ///< of the image
   std::int64_t classes = 1000;
+  bool qkv_bias = true;  ///< of queries, keys and values
   friend bool operator==(const VitSize&, const VitSize&) = default;
 };
 
@@ -27,6 +29,7 @@ constexpr VitSize largest_vit() {
           .feed_forward = 1 << 19,
           .patch = 1 << 10,
           .image = 1 << 10,
+          .channels = 1 << 10,
           .classes = 1 << 20};
 }
 

@@ -88,6 +88,17 @@ TEST_CASE("architecture file: the networks of vPipe and GPipe, written by hand")
                      "amoebanet-d-18-208"));
 }
 
+TEST_CASE("architecture file: the Vision Transformers of the catalogue, written by hand") {
+  const std::string head = "family: vit\nheads: 16\n";
+  CHECK(parse_architecture(kSchema + "architecture: vit-l-16\nlayers: 24\nhidden: 1024\n" + head, "a.yaml") ==
+        find_architecture("vit-l-16"));
+  CHECK(parse_architecture(kSchema +
+                               "architecture: vit-h-14\nlayers: 32\nhidden: 1280\nfeed_forward: 5120\n"
+                               "patch: 14\nimage: 224\nchannels: 3\nclasses: 1000\n" +
+                               head,
+                           "a.yaml") == find_architecture("vit-h-14"));
+}
+
 // The names in the order of the families; each has what its family leaves out by default.
 TEST_CASE("architecture file: the decoders of the catalogue, written by hand") {
   const auto is_same = [](const std::string& name, const std::string& family, const std::string& sizes) {

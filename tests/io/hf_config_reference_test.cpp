@@ -17,7 +17,7 @@ const std::filesystem::path kReference = std::filesystem::path(STAGECRAFT_SHARED
 
 }  // namespace
 
-TEST_CASE("config.json: the files of a simulator have the parameters that were counted for them" *
+TEST_CASE("config.json: the files of a simulator have the parameters and active parameters that were counted for them" *
           doctest::skip(!std::filesystem::exists(kReference / "parallelism/hf-like-configs.json"))) {
   std::ifstream in(kReference / "parallelism/hf-like-configs.json");
   const nlohmann::json cases = nlohmann::json::parse(in).at("cases");
@@ -27,6 +27,7 @@ TEST_CASE("config.json: the files of a simulator have the parameters that were c
     CAPTURE(file);
     const HfConfig config = read_hf_config((kReference / "hf-like-configs" / file).string());
     CHECK(parameter_count(config.network) == each.at("expected").at("parameters").get<std::int64_t>());
+    CHECK(active_parameter_count(config.network) == each.at("expected").at("active_parameters").get<std::int64_t>());
   }
 }
 

@@ -222,6 +222,61 @@ TEST_CASE("config.json: flags and windows change the network as they change the 
   CHECK(window("") < window(R"(, "sliding_window": null)"));
 }
 
+// google/vit-base-patch16-224 and -large- as published, but for the names of the classes. Hugging Face shows 86,567,656
+// and 304,326,632 parameters.
+TEST_CASE("config.json: published Vision Transformers give the networks of the catalogue, operator by operator") {
+  std::string labels;
+  for (int at = 0; at < 1000; ++at) {
+    labels += (at == 0 ? "\"" : ", \"") + std::to_string(at) + R"(": "name)" + std::to_string(at) + "\"";
+  }
+  const std::string common = R"("model_type": "vit", "architectures": ["ViTForImageClassification"],
+      "attention_probs_dropout_prob": 0.0, "hidden_act": "gelu", "hidden_dropout_prob": 0.0, "image_size": 224,
+      "initializer_range": 0.02, "layer_norm_eps": 1e-12, "num_channels": 3, "patch_size": 16, "qkv_bias": true,
+      "id2label": {)" + labels +
+                             "}";
+  const HfConfig base = parsed(common + R"(, "hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12,
+      "num_hidden_layers": 12)");
+  CHECK(parameter_count(base.network) == 86'567'656);
+  CHECK(base.network.operators == find_architecture("vit-b-16").value().operators);
+  CHECK(base.network.source == "config.json of model_type vit");
+  CHECK(base.notes.empty());
+  const HfConfig large = parsed(common + R"(, "hidden_size": 1024, "intermediate_size": 4096,
+      "num_attention_heads": 16, "num_hidden_layers": 24)");
+  CHECK(parameter_count(large.network) == 304'326'632);
+  CHECK(large.network.operators == find_architecture("vit-l-16").value().operators);
+  const Degrees two{.tensor = 2, .sequence = false};  // 197 tokens
+  CHECK(member_of(large.network, two).operators == member_of(find_architecture("vit-l-16").value(), two).operators);
+}
+
+TEST_CASE("config.json: the keys of a Vision Transformer") {
+  const std::string base = R"("model_type": "vit", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "image_size": 32, "patch_size": 8)";
+  const auto count = [&](const std::string& keys) { return parameter_count(parsed(base + keys).network); };
+  const HfConfig bare = parsed(base);
+  REQUIRE(bare.notes.size() == 1);
+  CHECK(bare.notes[0].starts_with("the head has 2 classes, because the file has neither"));
+  const std::int64_t two = parameter_count(bare.network);
+  CHECK(count(R"(, "num_labels": 2)") == two);
+  CHECK(count(R"(, "num_labels": 10)") == two + 8 * 65);
+  CHECK(count(R"(, "id2label": {"0": "a", "1": "b", "2": "b"}, "num_labels": 3)") == two + 65);
+  CHECK(count(R"(, "qkv_bias": false)") == two - std::int64_t{2} * 3 * 64);
+  CHECK(count(R"(, "num_channels": 1)") == two - std::int64_t{2} * 8 * 8 * 64);
+  const HfConfig noted = parsed(base + R"(, "num_labels": 2, "hidden_dropout_prob": 0.1, "pooler_act": "tanh",
+      "encoder_stride": 16, "use_mask_token": true)");
+  REQUIRE(noted.notes.size() == 2);
+  CHECK(noted.notes[0].starts_with("'hidden_dropout_prob' is left out"));
+  CHECK(noted.notes[1] == "keys that are not read: 'use_mask_token'");
+}
+
+TEST_CASE("config.json: a Vision Transformer has no tokens that a length could count") {
+  const std::string text = R"("model_type": "vit", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "image_size": 32, "patch_size": 8)";
+  CHECK_THROWS_WITH_AS(static_cast<void>(parsed(text, 128)),
+                       "folder/small.json:1:16: model_type: a Vision Transformer takes images, and --sequence gives a "
+                       "length",
+                       InputError);
+}
+
 TEST_CASE("config.json: a network is named by its path on the hub, by the file, or by the folder of a config.json") {
   const auto name = [](const std::string& keys, const std::string& path) {
     return parse_hf_config("{" + kSmall + R"(, "model_type": "llama")" + keys + "}", path).network.name;

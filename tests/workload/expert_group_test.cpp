@@ -150,7 +150,7 @@ TEST_CASE("expert group: the shared experts are on each member, divided by its t
   const Architecture net = decoder("s", size);
   const Architecture part = member_of(net, {.expert = 4});
   CHECK(operator_of(part, "shared_up") == operator_of(net, "shared_up"));
-  CHECK_FALSE(operator_of(part, "shared_up").kernel.is_expert);
+  CHECK(operator_of(part, "shared_up").kernel.experts.count == 0);
   CHECK(operator_of(part, "router") == operator_of(net, "router"));
 }
 

@@ -43,12 +43,28 @@ TEST_CASE("vit: a larger image has more positions") {
   CHECK(parameter_count(find_architecture("vit-b-16", 384).value()) == 86'567'656 + std::int64_t{380} * 768);
 }
 
+// Each of two blocks loses the biases of queries, keys and values; each pixel of a patch loses two of three channels.
+TEST_CASE("vit: biases of queries, keys and values and the channels of the image are its parameters") {
+  const VitSize size{.layers = 2, .hidden = 64, .heads = 4, .patch = 8, .image = 32};
+  const std::int64_t whole = parameter_count(vit("v", size));
+  VitSize other = size;
+  other.qkv_bias = false;
+  CHECK(parameter_count(vit("v", other)) == whole - std::int64_t{2} * 3 * 64);
+  other = size;
+  other.channels = 1;
+  const Architecture grey = vit("v", other);
+  CHECK(parameter_count(grey) == whole - std::int64_t{2} * 8 * 8 * 64);
+  CHECK(grey.input_bytes == std::int64_t{4} * 32 * 32);
+  CHECK(grey.summary.ends_with("image 32 of 1 channel"));
+}
+
 TEST_CASE("vit: sizes that do not fit together are refused") {
   CHECK_THROWS_WITH_AS(vit("v", {.hidden = 100}), "hidden must be a multiple of heads, found 100 and 12", InputError);
   CHECK_THROWS_WITH_AS(vit("v", {.patch = 32, .image = 31}), "a patch of 32 pixels does not fit in an image of 31",
                        InputError);
   CHECK_THROWS_AS(vit("v", {.layers = 0}), InputError);
   CHECK_THROWS_AS(vit("v", {.image = 2048}), InputError);
+  CHECK_THROWS_AS(vit("v", {.channels = 0}), InputError);
 }
 
 }  // namespace stagecraft::vit_test

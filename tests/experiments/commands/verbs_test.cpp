@@ -299,39 +299,6 @@ TEST_CASE("model: the granularity decides what a layer is") {
             .err.find("operator") != std::string::npos);
 }
 
-TEST_CASE("model: --image sets the pixels of a network known by name, and of nothing else") {
-  const auto ran = [](const std::string& name, const std::string& image) {
-    return run({"model", name, "--device", "V100-SXM2-16GB", "--microbatch-size", "8", "--image", image});
-  };
-  CHECK(ran("resnet50", "1000").out.find("\ninput: 96000000 B\n") != std::string::npos);  // 8 x 3 x 1000 x 1000 x 4
-  CHECK(ran("inception-v3", "200").err.find("an image of 200 pixels is too small") != std::string::npos);
-  CHECK(ran("bert-base", "224").err.find("--image: 'bert-base' is not a network for images") != std::string::npos);
-  CHECK(ran("resnet50", "0").code == 2);
-}
-
-// The same figures as the network known by name, which is computed on its own road.
-TEST_CASE("model, describe: --config takes the network of a config.json, and says what it left out") {
-  const std::string config = kRoot + "/tests/vectors/good/config_deepseek_v3.json";
-  const auto made = [&](std::vector<std::string> words) {
-    for (const char* word : {"--device", "H100-SXM5-80GB", "--precision", "bf16", "--granularity", "block"}) {
-      words.emplace_back(word);
-    }
-    const Ran ran = run(words);
-    CHECK(ran.code == 0);
-    return parse_model(ran.out, "model");
-  };
-  const Model read = made({"model", "--config", config, "--microbatch-size", "1,2", "--sequence", "4096"});
-  const Model known = made({"model", "deepseek-v3", "--microbatch-size", "2", "--sequence", "4096"});
-  REQUIRE(read.profiles.size() == 2);
-  CHECK_FALSE(read.recipe.has_value());
-  CHECK(read.profiles[1].layers == known.profiles.at(0).layers);
-  CHECK(read.profiles[1].name == "config_deepseek_v3");
-  const Ran told = run({"describe", config});
-  CHECK(told.out.find("\n671026419200 parameters; ") != std::string::npos);
-  CHECK(told.err.find("'num_nextn_predict_layers' is left out") != std::string::npos);
-  CHECK(told.err.find("a sample has 8192 tokens, where the file allows 163840") != std::string::npos);
-}
-
 TEST_CASE("model, import: a file is written as YAML or as JSON, and both read back alike") {
   const Folder folder;
   for (const char* name : {"m.yaml", "m.json"}) {

@@ -39,7 +39,8 @@ Words tried(const SearchSpace& space, const Inputs& inputs, const PlanningChoice
 TEST_CASE("search: axes are read in one order, and recompute is another word for memory") {
   CHECK(read_search_option("zero,tensor").axes == Axes{SearchAxis::Tensor, SearchAxis::Zero});
   CHECK(read_search_option("recompute").axes == Axes{SearchAxis::Memory});
-  CHECK(read_search_option("tensor,context,expert,zero,memory,microbatch_size").axes.size() == search_axis_names().size());
+  CHECK(read_search_option("tensor,context,expert,zero,memory,microbatch_size").axes.size() ==
+        search_axis_names().size());
   CHECK_THROWS_AS(static_cast<void>(read_search_option("memory,recompute")), InputError);
   CHECK_THROWS_AS(static_cast<void>(read_search_option("sequence")), InputError);
 }

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -53,6 +54,35 @@ struct StudyFolder : Folder {
 bool tells(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
+
+TEST_CASE("a study's network: what a config.json leaves out is said once for all cells") {
+  const StudyFolder folder(R"(base: {planner: uniform, global_batch: 32, microbatch_size: 1, engine: evaluate}
+matrix: {platform: [dgx-h100, dgx-a100-80gb], model: [long/config.json, llama3-8b], tensor: [2, 4]}
+)");
+  std::filesystem::create_directory(folder.path / "long");
+  std::string text = kLlama;
+  text.replace(text.find("8192"), 4, "16384");
+  text.replace(text.find("\"tie_"), 0, "\"colour\": \"red\", ");
+  write(folder.file("long/config.json"), text);
+  const Ran ran = folder.ran();
+  CHECK(ran.code == 0);
+  CHECK(ran.err ==
+        "stagecraft: note: long/config.json: a sample has 8192 tokens, where the file allows 16384; "
+        "--sequence gives another\n"
+        "stagecraft: note: long/config.json: keys that are not read: 'colour'\n");
+}
+
+TEST_CASE("a study's network: a sample longer than a config.json allows is said for each length") {
+  const StudyFolder folder(R"(base: {planner: uniform, platform: dgx-h100, global_batch: 8, engine: evaluate}
+matrix: {model: [llama/config.json], sequence: [8192, 8193, 16384], microbatch_size: [1, 2]}
+)");
+  const Ran ran = folder.ran({"--dry-run"});
+  CHECK(ran.code == 0);
+  const std::string begin = "stagecraft: note: llama/config.json: a sample has ";
+  CHECK(ran.err.starts_with(begin + "8193 tokens, more than the 8192 that the file allows"));
+  CHECK(tells(ran.err, "\n" + begin + "16384 tokens, more than the 8192 that the file allows"));
+  CHECK(std::ranges::count(ran.err, '\n') == 2);
+}
 
 TEST_CASE("a study's network: a config.json and an architecture file have the rows of the same network by name") {
   const StudyFolder folder(R"(base: {planner: uniform, global_batch: 32, microbatch_size: 1, engine: evaluate}
