@@ -53,6 +53,16 @@ TEST_CASE("--tensor: the plan of every planner is one for groups, and runs as it
   }
 }
 
+TEST_CASE("--tensor: a group that lacks memory has the name of its first device") {
+  Words words = plan_words("gpipe", {"--tensor", "2", "--set", "stages=4", "--memory", "keep"});
+  words.insert(words.end(), {"--set", "platform.device_kinds.A100-SXM4-40GB.memory=600 MiB"});
+  const Ran ran = run(words);
+  REQUIRE(ran.code == 3);
+  const Json answer = Json::parse(ran.out);
+  CHECK(answer["device"] == "gpu6");  // of the last of four stages, which has the head
+  CHECK(answer["reason"].get<std::string>().find("device 'gpu6' would need") == 0);
+}
+
 TEST_CASE("--tensor: groups of one are no groups") {
   const Ran plain = run(plan_words("uniform"));
   CHECK(run(plan_words("uniform", {"--tensor", "1", "--sequence-parallel", "false"})).out == plain.out);
