@@ -120,15 +120,23 @@ std::string counts_text(const Counts& counts) {
 std::string legend(const std::vector<PlanTry>& tries) {
   std::vector<std::string> configurations;
   bool divides_gradients = false;
+  bool waits_for_backwards = false;
+  bool hides_exchanges = false;
   for (const PlanTry& tried : tries) {
     if (!tried.plan) continue;
     configurations.push_back(configuration_text(*tried.plan));
     divides_gradients = divides_gradients || divides_gradients_in_pipeline(*tried.plan);
+    (tried.plan->training.bucket() == Bytes(0) ? waits_for_backwards : hides_exchanges) = true;
   }
   const std::string folded = configuration_legend(configurations);
   std::string text = folded.empty() ? "" : wrapped_lines(folded);
   if (divides_gradients) {
     text += wrapped_lines(fmt::format("zero 2 or 3 in a pipeline of several stages: {}", kGradientsInPipelines));
+  }
+  if (waits_for_backwards && hides_exchanges) {
+    text += wrapped_lines(
+        "with zero 0 and 1 gradients are exchanged after a backward, with zero 2 and 3 layer by layer during it; "
+        "--training gradient_bucket=SIZE makes them alike");
   }
   return text;
 }

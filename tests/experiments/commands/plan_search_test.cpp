@@ -161,6 +161,23 @@ TEST_CASE("--search: if all is refused, so is the search") {
   CHECK(ran.err == toy.on("plan", odd).err);
 }
 
+TEST_CASE("--search: it says where exchanges are hidden with some values of zero and not with others") {
+  const std::string difference = "--training gradient_bucket=SIZE makes them alike";
+  const auto says_so = [&](const Words& more) {
+    Words words{"--tensor", "4"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = planned("data-parallel", words);
+    CAPTURE(ran.err);
+    REQUIRE(ran.code == 0);
+    std::string text = ran.out;
+    std::ranges::replace(text, '\n', ' ');
+    return text.find(difference) != std::string::npos;
+  };
+  CHECK(says_so({"--search", "zero", "--training", "gradient_bucket=0 B"}));
+  CHECK_FALSE(says_so({"--search", "zero", "--training", "gradient_bucket=25 MiB"}));
+  CHECK_FALSE(says_so({"--search", "zero=2:3"}));
+}
+
 namespace {
 
 /// The run of a search that is interrupted while it plans a second time, with an external planner that first answers
