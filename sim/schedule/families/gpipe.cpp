@@ -1,7 +1,7 @@
 #include "sim/schedule/capped/pipeline_work.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
-#include "sim/schedule/shared/phase_orders.hpp"
+#include "sim/schedule/shared/list_run.hpp"
 
 #include <algorithm>
 

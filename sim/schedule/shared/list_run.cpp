@@ -3,9 +3,11 @@
 #include "sim/base/error.hpp"
 #include "sim/schedule/shared/input_board.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <queue>
 #include <utility>
@@ -26,6 +28,8 @@ class ListRun {
       schedule_.devices.push_back({row_.devices[device], Discipline::Strict, {}});
       wakes_.emplace(Seconds(0), device);
     }
+    if (rule.passes != Passes::Backwards) return;
+    for (ReplicaId id : replicas_.all()) done_[id].forwards = board_.count(id);
   }
 
   Schedule run() {
@@ -37,7 +41,8 @@ class ListRun {
     }
     for (ReplicaId id : replicas_.all()) {
       // The least unfinished microbatch can always go on: no earlier one is in flight, and every cap is at least 1.
-      STAGECRAFT_CHECK(done_[id].backwards == board_.count(id), "every microbatch finishes within the caps");
+      const std::int64_t done = rule_.passes == Passes::Forwards ? done_[id].forwards : done_[id].backwards;
+      STAGECRAFT_CHECK(done == board_.count(id), "every microbatch finishes within the caps");
     }
     return std::move(schedule_);
   }
@@ -65,7 +70,7 @@ class ListRun {
       const Done& done = done_[id];
       const bool has_room = done.forwards - done.backwards < rule_.caps[replicas_[id].stage.value()];
       if (has_room && done.forwards < board_.count(id)) propose({id, done.forwards, false});
-      if (done.backwards < done.forwards) propose({id, done.backwards, true});
+      if (rule_.passes != Passes::Forwards && done.backwards < done.forwards) propose({id, done.backwards, true});
     }
     return best;
   }
@@ -108,6 +113,18 @@ class ListRun {
 Schedule order_by_list(const KeptPlan& kept, const PipelineWork& work, const ListRule& rule,
                        std::int64_t microbatches) {
   return ListRun(kept, work, rule, microbatches).run();
+}
+
+Schedule order_by_phases(const KeptPlan& kept, const PipelineWork& work) {
+  const std::int64_t microbatches = kept.plan.microbatches;
+  ListRule rule{.caps = std::vector(kept.plan.stages.size(), microbatches), .passes = Passes::Forwards};
+  Schedule orders = order_by_list(kept, work, rule, microbatches);
+  rule.passes = Passes::Backwards;
+  Schedule backwards = order_by_list(kept, work, rule, microbatches);
+  for (std::size_t device = 0; device < orders.devices.size(); ++device) {
+    std::ranges::move(backwards.devices[device].actions, std::back_inserter(orders.devices[device].actions));
+  }
+  return orders;
 }
 
 }  // namespace stagecraft
