@@ -2,7 +2,6 @@
 
 #include "sim/base/error.hpp"
 #include "sim/model/bandwidths.hpp"
-#include "sim/model/platform_groups.hpp"
 #include "sim/schedule/node_rings.hpp"
 
 #include <algorithm>
@@ -234,36 +233,6 @@ AllReduce all_reduce(const Platform& platform, const Members& members, Bytes byt
   if (algorithm == Algorithm::Hierarchical) return *std::move(other);
   const auto time = [&](const AllReduce& all_reduce) { return lowered_time(platform, all_reduce, Bytes(0), bytes); };
   return time(*other) < time(ring) ? *std::move(other) : ring;
-}
-
-MemberRings member_rings(const Replicas& replicas, const std::vector<ReplicaId>& of, std::int64_t parts) {
-  MemberRings rings(static_cast<std::size_t>(parts));
-  for (ReplicaId replica : of) {
-    const std::span<const DeviceId> members = replicas.members(replica);
-    for (std::size_t i = 0; i < members.size(); ++i) rings[i % rings.size()].push_back(members[i]);
-  }
-  return rings;
-}
-
-ExchangeRings exchange_rings(const Platform& platform, const Replicas& replicas, const std::vector<ReplicaId>& of) {
-  if (platform.members) return exchange_rings(platform, member_rings(replicas, of, 1).front());
-  const Degrees& degrees = replicas.degrees();
-  return {&platform, member_rings(replicas, of, degrees.tensor), member_rings(replicas, of, degrees.expert)};
-}
-
-ExchangeRings exchange_rings(const Platform& platform, const std::vector<DeviceId>& devices) {
-  if (!platform.members) return {&platform, {devices}, {devices}};
-  const auto& [whole, groups, degrees] = *platform.members;
-  ExchangeRings rings{&whole, MemberRings(static_cast<std::size_t>(degrees.tensor)),
-                      MemberRings(static_cast<std::size_t>(degrees.expert))};
-  for (const DeviceId device : devices) {
-    const std::vector<DeviceId>& members = groups[device].devices;
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      rings.plain[i % rings.plain.size()].push_back(members[i]);
-      rings.experts[i % rings.experts.size()].push_back(members[i]);
-    }
-  }
-  return rings;
 }
 
 /// Rings of which some are hierarchical and some are not have no phases in common: then all are plain ones.

@@ -2,7 +2,6 @@
 
 #include "sim/model/exchange.hpp"
 #include "sim/model/platform.hpp"
-#include "sim/model/replicas.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -51,23 +50,6 @@ struct AllReduce {
 
 /// The members of rings that run at the same time, each with as many bytes.
 using MemberRings = std::vector<std::vector<DeviceId>>;
-
-/// The rings of replicas, in their order: one for each of so many parts of parameters, of all devices that hold it.
-[[nodiscard]] MemberRings member_rings(const Replicas& replicas, const std::vector<ReplicaId>& of, std::int64_t parts);
-
-/// The rings in which devices with the same parameters exchange them. A device that stands for a group has members,
-/// whose rings these are (`Platform::members`).
-struct ExchangeRings {
-  const Platform* platform;  ///< of the rings; lives as long as the platform of the replicas
-  MemberRings plain;         ///< of what a tensor group divides
-  MemberRings experts;
-};
-
-/// Those of replicas, in their order.
-[[nodiscard]] ExchangeRings exchange_rings(const Platform& platform, const Replicas& replicas,
-                                           const std::vector<ReplicaId>& of);
-/// Those of replicas that are one device each.
-[[nodiscard]] ExchangeRings exchange_rings(const Platform& platform, const std::vector<DeviceId>& devices);
 
 /// The all-reduces of `bytes` in each of the rings, phase by phase at the same time.
 /// **Requires** at least one ring, and as `all_reduce` of each.

@@ -5,7 +5,7 @@
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/model/run_sums.hpp"
-#include "sim/schedule/all_reduce.hpp"
+#include "sim/schedule/exchange_rings.hpp"
 #include "sim/schedule/gradient_buckets.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/memory_ledger.hpp"

@@ -1,5 +1,7 @@
 #include "planners/shared/costs/all_reduces.hpp"
 
+#include "sim/schedule/exchange_rings.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <variant>

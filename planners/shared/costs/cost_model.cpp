@@ -7,7 +7,6 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/bandwidths.hpp"
-#include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/device_peaks.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"

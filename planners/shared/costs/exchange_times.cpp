@@ -4,6 +4,7 @@
 #include "planners/shared/costs/ring_time.hpp"
 #include "planners/shared/costs/stage_exchange.hpp"
 #include "sim/model/replicas.hpp"
+#include "sim/schedule/exchange_rings.hpp"
 #include "sim/schedule/reduced_gradients.hpp"
 #include "sim/schedule/tied_stages.hpp"
 
@@ -24,9 +25,8 @@ std::vector<ExchangeTimes> exchange_times(const LayerGraph& graph, const Platfor
   const bool all_wait = !is_asynchronous(plan.schedule);
   for (const TiedRing& ring : tied) {
     if (ring.members.size() == 1) continue;
-    std::vector<DeviceId> devices;
-    for (const ReplicaId member : ring.members) devices.push_back(replicas[member].device);
-    const Seconds time = RingTime(platform, devices)(reduced_gradients(plan.training, ring.bytes));
+    const Seconds time =
+        RingTime(platform, devices_of(replicas, ring.members))(reduced_gradients(plan.training, ring.bytes));
     for (const StageId stage : ring.stages) {
       ExchangeTimes& own = times[stage.value()];
       if (all_wait || stage == ring.stages.front()) own.tied = std::max(own.tied, time);

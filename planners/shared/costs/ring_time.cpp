@@ -3,7 +3,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/bandwidths.hpp"
-#include "sim/schedule/all_reduce.hpp"
+#include "sim/schedule/exchange_rings.hpp"
 
 #include <utility>
 

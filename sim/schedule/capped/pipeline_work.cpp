@@ -1,7 +1,7 @@
 #include "sim/schedule/capped/pipeline_work.hpp"
 
 #include "sim/model/bandwidths.hpp"
-#include "sim/schedule/all_reduce.hpp"
+#include "sim/schedule/exchange_rings.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 

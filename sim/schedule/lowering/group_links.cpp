@@ -1,8 +1,8 @@
 #include "sim/schedule/lowering/group_links.hpp"
 
 #include "sim/model/bandwidths.hpp"
-#include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/exchange_phases.hpp"
+#include "sim/schedule/exchange_rings.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 
 #include <algorithm>

@@ -63,7 +63,7 @@ std::vector<CollectivePhase> RingCollective::by_formula(const MemberRings& rings
   const Platform& platform = state_.shape.platform();
   // Where devices stand for groups, the rings are those of their members.
   for (const std::vector<DeviceId>& ring :
-       platform.members ? member_rings(state_.replicas(), work_.members, 1) : rings) {
+       platform.members ? MemberRings{devices_of(state_.replicas(), work_.members)} : rings) {
     for (std::size_t i = 0; i < ring.size(); ++i) {
       Op flow;
       flow.from = platform.place(ring[i]);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/schedule/all_reduce.hpp"
+#include "sim/schedule/exchange_rings.hpp"
 #include "sim/schedule/lowering/collective_phases.hpp"
 #include "sim/schedule/lowering/lowering_state.hpp"
 
