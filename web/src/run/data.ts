@@ -67,8 +67,7 @@ interface About {
   model: string;
   platform: string;
   planner: string;
-  microbatch_size: number;
-  microbatches: number;
+  microbatches: string; // how many of how many samples, and what groups and replicas divide
   report: Values;
   text: string;
   bottleneck: string;
