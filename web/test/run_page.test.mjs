@@ -63,7 +63,7 @@ test("the figures are those of the report", async () => {
 test("the heading names groups and what replicas divide, as the terminal does", async () => {
   await opened(groupsRun().page, {}, async (page) => {
     const heading = await page.evaluate(() => document.querySelector("h1 + p").innerText);
-    const work = "32 microbatches of 1 sample on tensor groups of 2, zero 1";
+    const work = "32 microbatches of 1 sample on tensor groups of 4, zero 1";
     assert.equal(heading, `Plan of uniform, schedule 1f1b, ${work}, replayed.`);
     assert.ok(await page.evaluate((words) => window.stagecraft.run.text.startsWith(`1f1b, ${words}: iteration time `), work));
   });

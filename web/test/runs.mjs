@@ -57,9 +57,11 @@ export function run(model, platform, planning, ...choices) {
 export const largeRun = () =>
   run("bert-large", "torus-v100-64", ["--planner", "uniform", "--set", "stages=4,replicas=64", "--microbatches", "500"]);
 
-/** A run on tensor groups, with two replicas of each of its stages. */
+/** A run on tensor groups of four, with two replicas of each of two stages. */
 export const groupsRun = () =>
-  run("llama3-8b", "dgx-h100", ["--planner", "uniform", "--set", "stages=2", "--tensor", "2", "--zero", "1", "--microbatches", "32"]);
+  run("llama3-8b", "superpod-h100-64", [
+    "--planner", "uniform", "--set", "stages=2,replicas=2", "--tensor", "4", "--zero", "1", "--microbatches", "32",
+  ]);
 
 /** Several runs: replicas, groups, shared links, swaps, an asynchronous schedule, both engines. */
 export const severalRuns = () => ({
