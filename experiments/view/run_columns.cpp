@@ -35,6 +35,84 @@ Detail::List number_list(const std::vector<LinkId>& links) {
 /// What operations may have in common.
 using Shape = std::tuple<OpKind, StageId, std::uint32_t, PlaceId, PlaceId, Leg, Bytes>;
 
+/// Rows of operations. Members of a group run the same from one date to another, so neighbours that do are one row.
+class Rows {
+ public:
+  /// `waits`: the numbers of the operations that it waited for, in ascending order.
+  void add(const TimelineEntry& entry, std::uint32_t its_class, Numbers waits) {
+    if (!joins(entry, waits)) {
+      close();
+      first_ = &entry;
+      waits_ = std::move(waits);
+      moves_.assign(waits_.size(), false);
+    }
+    classes_.push_back(its_class);
+  }
+
+  /// Adds to `columns` what the page has of the rows, besides the critical path.
+  void write(Detail::Record& columns, const Numbers& critical_path) {
+    close();
+    Detail::List sets(known_sets_.size());
+    for (const auto& [classes, number] : known_sets_) {
+      Detail::List set;
+      for (const std::uint32_t each : classes) set.emplace_back(std::int64_t{each});
+      sets[number] = std::move(set);
+    }
+    columns.emplace_back("sets", std::move(sets));
+    columns.emplace_back("operations", Detail::Record{{"start_s", base64(starts_)},
+                                                      {"end_s", base64(ends_)},
+                                                      {"set", base64(sets_)},
+                                                      {"microbatch", base64(microbatches_)},
+                                                      {"aborted", base64(aborted_)}});
+    columns.emplace_back(
+        "waits",
+        Detail::Record{{"begin", base64(begins_)}, {"on", base64(on_)}, {"critical_path", base64(critical_path)}});
+  }
+
+ private:
+  /// Whether the operation is one more of the row: it waits for what the first one waits for, or for what is as many
+  /// operations later as it is itself.
+  bool joins(const TimelineEntry& entry, const Numbers& waits) {
+    const auto behind = static_cast<std::uint32_t>(classes_.size());
+    if (behind == 0 || waits.size() != waits_.size()) return false;
+    if (entry.start != first_->start || entry.end != first_->end) return false;
+    if (entry.microbatch != first_->microbatch || entry.aborted != first_->aborted) return false;
+    std::vector<bool> moves;
+    for (std::size_t i = 0; i < waits.size(); ++i) {
+      moves.push_back(waits[i] != waits_[i]);
+      if (moves[i] && waits[i] != waits_[i] + behind) return false;
+    }
+    if (behind > 1 && moves != moves_) return false;
+    moves_ = std::move(moves);
+    return true;
+  }
+
+  void close() {
+    if (classes_.empty()) return;
+    if (first_->aborted) aborted_.push_back(static_cast<std::uint32_t>(starts_.size()));
+    starts_.push_back(first_->start.value());
+    ends_.push_back(first_->end.value());
+    sets_.push_back(known_sets_.try_emplace(classes_, static_cast<std::uint32_t>(known_sets_.size())).first->second);
+    microbatches_.push_back(first_->microbatch);
+    for (std::size_t i = 0; i < waits_.size(); ++i) on_.push_back(2 * waits_[i] + (moves_[i] ? 1 : 0));
+    begins_.push_back(static_cast<std::uint32_t>(on_.size()));
+    classes_.clear();
+  }
+
+  const TimelineEntry* first_ = nullptr;  ///< of the row that is open
+  Numbers classes_;                       ///< of its operations
+  Numbers waits_;                         ///< of its first operation
+  std::vector<bool> moves_;               ///< whether each operation after it waits for one that is as much later
+  std::map<Numbers, std::uint32_t> known_sets_;
+  Amounts starts_;
+  Amounts ends_;
+  Numbers sets_;
+  Numbers microbatches_;
+  Numbers aborted_;
+  Numbers begins_ = {0};
+  Numbers on_;
+};
+
 class Columns {
  public:
   Columns(const RunRecord& record, const Platform& platform, bool crosses_links)
@@ -45,40 +123,35 @@ class Columns {
         order_(in_order_of_starts(record.timeline)) {}
 
   Detail::Record all() {
-    Detail::Record operations = operation_columns();
-    return {{"places", place_list()},
-            {"links", link_list()},
-            {"tracks", track_list()},
-            {"classes", std::move(classes_)},
-            {"operations", std::move(operations)},
-            {"waits", wait_columns()},
-            {"memory", memory_list()}};
+    Rows rows;
+    const Numbers path = add_operations(rows);
+    Detail::Record columns{
+        {"places", place_list()}, {"links", link_list()}, {"tracks", track_list()}, {"classes", std::move(classes_)}};
+    rows.write(columns, path);
+    columns.emplace_back("memory", memory_list());
+    return columns;
   }
 
  private:
-  Detail::Record operation_columns() {
-    Amounts starts;
-    Amounts ends;
-    Numbers classes;
-    Numbers microbatches;
-    Numbers aborted;
+  /// **Returns** the critical path.
+  Numbers add_operations(Rows& rows) {
+    const Waits waits(record_, Waits::Of::DependenciesAndTurns);
+    Numbers position(order_.size());
+    for (std::uint32_t i = 0; i < order_.size(); ++i) position[order_[i]] = i;
     std::map<Shape, std::uint32_t> known;
     for (const std::uint32_t i : order_) {
       const TimelineEntry& entry = record_.timeline[i];
       const Shape shape(entry.kind, entry.stage, tracks_.of_entry[i], entry.from, entry.to, entry.leg, entry.bytes);
       const auto [found, is_new] = known.try_emplace(shape, static_cast<std::uint32_t>(known.size()));
       if (is_new) classes_.push_back(class_record(entry, tracks_.of_entry[i]));
-      if (entry.aborted) aborted.push_back(static_cast<std::uint32_t>(starts.size()));
-      starts.push_back(entry.start.value());
-      ends.push_back(entry.end.value());
-      classes.push_back(found->second);
-      microbatches.push_back(entry.microbatch);
+      Numbers on;
+      for (const std::uint32_t earlier : waits.of(i)) on.push_back(position[earlier]);
+      std::ranges::sort(on);
+      rows.add(entry, found->second, std::move(on));
     }
-    return {{"start_s", base64(starts)},
-            {"end_s", base64(ends)},
-            {"class", base64(classes)},
-            {"microbatch", base64(microbatches)},
-            {"aborted", base64(aborted)}};
+    Numbers path = waits.critical_path();
+    for (std::uint32_t& i : path) i = position[i];
+    return path;
   }
 
   Detail class_record(const TimelineEntry& entry, std::uint32_t track) {
@@ -126,27 +199,13 @@ class Columns {
     return list;
   }
 
-  [[nodiscard]] Detail::Record wait_columns() const {
-    const Waits waits(record_, Waits::Of::DependenciesAndTurns);
-    Numbers position(order_.size());
-    for (std::uint32_t i = 0; i < order_.size(); ++i) position[order_[i]] = i;
-    Numbers begins{0};
-    Numbers on;
-    for (const std::uint32_t i : order_) {
-      for (const std::uint32_t earlier : waits.of(i)) on.push_back(position[earlier]);
-      begins.push_back(static_cast<std::uint32_t>(on.size()));
-    }
-    Numbers path = waits.critical_path();
-    for (std::uint32_t& i : path) i = position[i];
-    return {{"begin", base64(begins)}, {"on", base64(on)}, {"critical_path", base64(path)}};
-  }
-
-  /// For each place the changes of what it holds.
+  /// The changes of what places hold, once for those that hold the same at all times.
   [[nodiscard]] Detail::List memory_list() const {
     struct Changes {
       Amounts at;
       Numbers category;
       Amounts bytes;
+      auto operator<=>(const Changes&) const = default;
     };
     std::map<PlaceId, Changes> places;
     for (const MemoryChange& change : record_.memory) {
@@ -155,9 +214,11 @@ class Columns {
       changes.category.push_back(static_cast<std::uint32_t>(change.category));
       changes.bytes.push_back(static_cast<double>(change.bytes.value()));
     }
+    std::map<Changes, Detail::List> holders;
+    for (auto& [place, changes] : places) holders[std::move(changes)].emplace_back(std::int64_t{place.value()});
     Detail::List list;
-    for (const auto& [place, changes] : places) {
-      list.emplace_back(Detail::Record{{"place", std::int64_t{place.value()}},
+    for (const auto& [changes, its_places] : holders) {
+      list.emplace_back(Detail::Record{{"places", its_places},
                                        {"at_s", base64(changes.at)},
                                        {"category", base64(changes.category)},
                                        {"bytes", base64(changes.bytes)}});

@@ -40,8 +40,7 @@ std::string headline_text(const Simulation& simulation, const Plan& plan) {
   const Report& report = simulation.report;
   const std::string time = report.period ? "period per microbatch " + format_human_seconds(*report.period)
                                          : "iteration time " + time_or_dash(headline(report.figures()));
-  return schedule_text(plan.schedule) + ", " + counted(simulation.length.microbatches, "microbatch") + " of " +
-         microbatch_text(plan.microbatch_size, plan.degrees) + division_text(plan) + ": " + time + ", " +
+  return schedule_text(plan.schedule) + ", " + microbatches_text(simulation, plan) + ": " + time + ", " +
          short_number(report.throughput) + " samples/s, bubble ratio " + percent(report.bubble_ratio) + "\n";
 }
 
@@ -187,6 +186,11 @@ std::string device_table(const Report& report, const Platform& platform) {
 }
 
 }  // namespace
+
+std::string microbatches_text(const Simulation& simulation, const Plan& plan) {
+  return counted(simulation.length.microbatches, "microbatch") + " of " +
+         microbatch_text(plan.microbatch_size, plan.degrees) + division_text(plan);
+}
 
 std::string simulation_text(const Simulation& simulation, const Plan& plan, const Platform& platform,
                             const Explanation& explanation, bool timings) {

@@ -12,14 +12,21 @@ bool ends_before(const TimelineEntry& a, const TimelineEntry& b) {
   return std::pair(a.end, a.id) < std::pair(b.end, b.id);
 }
 
-/// By operation, its last entry. `earlier`, by entry: the one of the same operation that a failure ended before.
+/// Whether two entries of one operation are those of two members of a group, which run it together.
+bool run_together(const TimelineEntry& a, const TimelineEntry& b) {
+  return a.start == b.start && a.aborted == b.aborted;
+}
+
+/// By operation, the first entry of its last run. `earlier`, by entry: that of the run that a failure ended before.
 std::vector<std::uint32_t> entries_by_op(const Timeline& timeline, std::vector<std::uint32_t>& earlier) {
   std::vector<std::uint32_t> entries;
   earlier.assign(timeline.size(), Waits::kNone);
   for (std::size_t i = 0; i < timeline.size(); ++i) {
     const std::uint64_t op = timeline[i].id.value();
     if (op >= entries.size()) entries.resize(op + 1, Waits::kNone);
-    earlier[i] = std::exchange(entries[op], static_cast<std::uint32_t>(i));
+    const std::uint32_t known = entries[op];
+    const bool is_of_member = known != Waits::kNone && run_together(timeline[known], timeline[i]);
+    earlier[i] = is_of_member ? earlier[known] : std::exchange(entries[op], static_cast<std::uint32_t>(i));
   }
   return entries;
 }

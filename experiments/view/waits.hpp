@@ -12,7 +12,8 @@ namespace stagecraft {
 /// What each operation of a recorded run waited for, by positions in its timeline.
 ///
 /// An operation that a failure ended has several entries. They wait for the same operations, and others wait for the
-/// last of them, which ran to its end.
+/// last of them, which ran to its end. So has an operation of a group, one of each member, which run at the same time:
+/// they wait for the same operations, and others wait for the first of them.
 class Waits {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};

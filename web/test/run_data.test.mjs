@@ -1,10 +1,10 @@
 // What the page of a run knows is what the program says of the run.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { largeRun, severalRuns } from "./runs.mjs";
+import { groupsRun, largeRun, severalRuns } from "./runs.mjs";
 import { load } from "./source.mjs";
 
-const { readRun, rowOf } = await load("run/data.ts");
+const { readOperations, readRun, rowOf } = await load("run/data.ts");
 const { heldMost } = await load("run/memory.ts");
 const { loadOf, meanShares } = await load("run/load.ts");
 const { partsOfPath } = await load("run/path.ts");
@@ -107,6 +107,38 @@ for (const [name, { data, told }] of Object.entries(severalRuns())) {
     });
   });
 }
+
+const base64 = (array) => Buffer.from(array.buffer).toString("base64");
+
+test("a row has an operation for each of its classes, which wait for the same or for what is as much later", () => {
+  const { start, end, classOf, microbatch, aborted, waitsFor } = readOperations({
+    sets: [[4], [5, 6, 7]],
+    operations: {
+      start_s: base64(Float64Array.of(0, 1, 3)), end_s: base64(Float64Array.of(1, 3, 4)), set: base64(Uint32Array.of(0, 1, 1)),
+      microbatch: base64(Uint32Array.of(8, 9, 8)), aborted: base64(Uint32Array.of(1)),
+    },
+    waits: { begin: base64(Uint32Array.of(0, 0, 1, 3)), on: base64(Uint32Array.of(0, 0, 3)) },
+  });
+  assert.deepEqual([...start], [0, 1, 1, 1, 3, 3, 3]);
+  assert.deepEqual([...end], [1, 3, 3, 3, 4, 4, 4]);
+  assert.deepEqual([...classOf], [4, 5, 6, 7, 5, 6, 7]);
+  assert.deepEqual([...microbatch], [8, 9, 9, 9, 8, 8, 8]);
+  assert.deepEqual([...aborted], [1, 2, 3]);
+  const waits = Array.from(start, (_, op) => [...rowOf(waitsFor, op)]);
+  assert.deepEqual(waits, [[], [0], [0], [0], [0, 1], [0, 2], [0, 3]]);
+});
+
+test("what members of a group do at the same time is written once", () => {
+  const { data, told } = groupsRun();
+  const { classes, sets, operations, memory } = JSON.parse(data);
+  const rows = new Uint32Array(new Uint8Array(Buffer.from(operations.set, "base64")).buffer);
+  for (const kind of ["forward", "backward", "exchange", "exchange-flow", "update", "activation", "gradient"]) {
+    const written = [...rows].filter((set) => classes[sets[set][0]].op === kind).length;
+    const count = told.timeline.filter(({ op }) => op === kind).length;
+    assert.ok(written > 0 && written <= count / 4, `${kind}: ${written} rows of ${count} operations`);
+  }
+  assert.deepEqual(memory.map(({ places }) => places.length).sort(), [8, 8]);
+});
 
 test("two transfers that overlap share a link evenly, and what a failure ended does not count", () => {
   const columns = {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { launch, open } from "./browser.mjs";
-import { file, largeRun, run, simulate } from "./runs.mjs";
+import { file, groupsRun, largeRun, run, simulate } from "./runs.mjs";
 
 const browser = await launch();
 after(() => browser.close());
@@ -57,6 +57,15 @@ test("the figures are those of the report", async () => {
     assert.ok(text.includes(`${(100 * replicas.told.bubble_ratio).toFixed(1)} %`));
     assert.ok(text.includes(`MFU\n${(100 * replicas.told.mfu).toFixed(1)} %`));
     assert.ok(text.includes(`${Number((1e3 * replicas.told.iteration_time_s).toPrecision(3))} ms`));
+  });
+});
+
+test("the heading names groups and what replicas divide, as the terminal does", async () => {
+  await opened(groupsRun().page, {}, async (page) => {
+    const heading = await page.evaluate(() => document.querySelector("h1 + p").innerText);
+    const work = "32 microbatches of 1 sample on tensor groups of 4, zero 1";
+    assert.equal(heading, `Plan of uniform, schedule 1f1b, ${work}, replayed.`);
+    assert.ok(await page.evaluate((words) => window.stagecraft.run.text.startsWith(`1f1b, ${words}: iteration time `), work));
   });
 });
 

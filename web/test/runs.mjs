@@ -57,9 +57,16 @@ export function run(model, platform, planning, ...choices) {
 export const largeRun = () =>
   run("bert-large", "torus-v100-64", ["--planner", "uniform", "--set", "stages=4,replicas=64", "--microbatches", "500"]);
 
-/** Several runs: replicas, shared links, swaps, an asynchronous schedule, both engines. */
+/** A run on tensor groups of four, with two replicas of each of two stages. */
+export const groupsRun = () =>
+  run("llama3-8b", "superpod-h100-64", [
+    "--planner", "uniform", "--set", "stages=2,replicas=2", "--tensor", "4", "--zero", "1", "--microbatches", "32",
+  ]);
+
+/** Several runs: replicas, groups, shared links, swaps, an asynchronous schedule, both engines. */
 export const severalRuns = () => ({
   replicas: run("bert-large", "dgx-1-v100", ["--planner", "uniform", "--set", "stages=4", "--microbatches", "8"]),
+  groups: groupsRun(),
   "shared links": run("vgg16-blocks", "p3.8xlarge-x4", ["--planner", "spp", "--microbatches", "8"]),
   swaps: run("bert-48", "rtx2080ti-4x4", ["--planner", "vpipe", "--microbatches", "32", "--memory", "swap"]),
   asynchronous: run("vgg16-blocks", "p3.8xlarge-x4", ["--planner", "pipedream"]),

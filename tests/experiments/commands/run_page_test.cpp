@@ -28,18 +28,35 @@ Json data_of(const std::string& page) {
   return Json::parse(between(page, R"(<script type="application/json" id="data">)", "</script>"));
 }
 
-/// Of numbers of `bytes` bytes in base64: how many there are.
+/// Numbers of so many bytes in base64: how many there are.
 std::size_t count_of(const Json& column, std::size_t bytes) {
   const std::string text = column;
   const std::size_t padding = text.size() - std::min(text.find('='), text.size());
   return (text.size() / 4 * 3 - padding) / bytes;
 }
 
+/// Numbers of four bytes, the least significant one first.
+std::vector<std::size_t> numbers_of(const Json& column) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const std::string text = column;
+  std::vector<std::size_t> numbers(count_of(column, 4));
+  for (std::size_t byte = 0; byte < 4 * numbers.size(); ++byte) {
+    const std::size_t digit = byte * 4 / 3;  // the byte begins after 2 * (byte % 3) of its six bits
+    const std::size_t bits = kDigits.find(text[digit]) << 6U | kDigits.find(text[digit + 1]);
+    numbers[byte / 4] |= (bits >> (4 - 2 * (byte % 3)) & 0xFFU) << (8 * (byte % 4));
+  }
+  return numbers;
+}
+
 std::size_t operations_of(const Json& data) {
-  const std::size_t count = count_of(data["operations"]["start_s"], 8);
-  CHECK(count_of(data["operations"]["end_s"], 8) == count);
-  CHECK(count_of(data["operations"]["class"], 4) == count);
-  CHECK(count_of(data["waits"]["begin"], 4) == count + 1);
+  const std::size_t rows = count_of(data["operations"]["start_s"], 8);
+  CHECK(count_of(data["operations"]["end_s"], 8) == rows);
+  CHECK(count_of(data["operations"]["microbatch"], 4) == rows);
+  CHECK(count_of(data["waits"]["begin"], 4) == rows + 1);
+  const std::vector<std::size_t> sets = numbers_of(data["operations"]["set"]);
+  CHECK(sets.size() == rows);
+  std::size_t count = 0;
+  for (const std::size_t set : sets) count += data["sets"].at(set).size();
   return count;
 }
 

@@ -71,4 +71,22 @@ TEST_CASE("waits: what runs again waits for its run that a failure ended, if tur
   CHECK(Waits(record, Waits::Of::Dependencies).critical_path() == Entries{1});
 }
 
+TEST_CASE("waits: of an operation that members of a group run together the first entry stands for the others") {
+  const RunRecord record{{entry(0, 0, 2), entry(0, 0, 2), entry(1, 2, 5), entry(1, 2, 5)}, {}, {on(1, 0)}, {on(1, 0)}};
+  const Waits waits(record, Waits::Of::DependenciesAndTurns);
+  CHECK(waits_of(waits, 1).empty());
+  CHECK(waits_of(waits, 2) == Entries{0});
+  CHECK(waits_of(waits, 3) == Entries{0});
+  CHECK(waits.critical_path() == Entries{0, 2});
+}
+
+TEST_CASE("waits: members of a group run again what a failure ended, each after the first entry of that run") {
+  const RunRecord record{{entry(0, 0, 1, true), entry(0, 0, 1, true), entry(0, 2, 4), entry(0, 2, 4)}, {}, {}, {}};
+  const Waits waits(record, Waits::Of::DependenciesAndTurns);
+  CHECK(waits_of(waits, 1).empty());
+  CHECK(waits_of(waits, 2) == Entries{0});
+  CHECK(waits_of(waits, 3) == Entries{0});
+  CHECK(waits.critical_path() == Entries{0, 2});
+}
+
 }  // namespace stagecraft

@@ -56,9 +56,11 @@ export interface WrittenColumns {
   links: Link[];
   tracks: Track[];
   classes: OpClass[];
-  operations: { start_s: string; end_s: string; class: string; microbatch: string; aborted: string };
-  waits: { begin: string; on: string; critical_path: string };
-  memory: { place: number; at_s: string; category: string; bytes: string }[];
+  sets: number[][]; // the classes of the operations of a row
+  // By row: neighbours that run at the same time, as members of a group do.
+  operations: { start_s: string; end_s: string; set: string; microbatch: string; aborted: string };
+  waits: { begin: string; on: string; critical_path: string }; // `on`: see `readOperations`
+  memory: { places: number[]; at_s: string; category: string; bytes: string }[];
   marks: Mark[]; // in the order of time
 }
 
@@ -67,8 +69,7 @@ interface About {
   model: string;
   platform: string;
   planner: string;
-  microbatch_size: number;
-  microbatches: number;
+  microbatches: string; // how many of how many samples, and what groups and replicas divide
   report: Values;
   text: string;
   bottleneck: string;
@@ -93,7 +94,7 @@ export interface MemoryChanges {
 }
 
 /** The record of a run. Operations are numbered as in `simulate --timeline --json`, in the order of their starts. */
-export interface Columns extends Omit<WrittenColumns, "operations" | "waits" | "memory"> {
+export interface Columns extends Omit<WrittenColumns, "sets" | "operations" | "waits" | "memory"> {
   start: Float64Array;
   end: Float64Array;
   classOf: Uint32Array;
@@ -150,39 +151,69 @@ function reversed(waits: Rows, count: number): Rows {
   return { begin: positions.begin, all: positions.all.map((i) => waiting[i]) };
 }
 
+/**
+ * Every operation of each row, numbered on from row to row. What the first one of a row waited for is written as twice
+ * its number, plus one if the operation that is k places later waited for the one that is k places later.
+ */
+export function readOperations({ sets, operations, waits }: Pick<WrittenColumns, "sets" | "operations" | "waits">) {
+  const [starts, ends] = [times(operations.start_s), times(operations.end_s)];
+  const [setOf, microbatches] = [numbers(operations.set), numbers(operations.microbatch)];
+  const [begins, on] = [numbers(waits.begin), numbers(waits.on)];
+  const abortedRows = new Set(numbers(operations.aborted));
+  let count = 0;
+  let countOfWaits = 0;
+  setOf.forEach((set, row) => {
+    count += sets[set].length;
+    countOfWaits += sets[set].length * (begins[row + 1] - begins[row]);
+  });
+  const [start, end] = [new Float64Array(count), new Float64Array(count)];
+  const [classes, microbatch] = [new Uint32Array(count), new Uint32Array(count)];
+  const waitsFor = { begin: new Uint32Array(count + 1), all: new Uint32Array(countOfWaits) };
+  const aborted = new Set<number>();
+  let op = 0;
+  let wait = 0;
+  for (let row = 0; row < setOf.length; ++row) {
+    const members = sets[setOf[row]];
+    start.fill(starts[row], op, op + members.length);
+    end.fill(ends[row], op, op + members.length);
+    microbatch.fill(microbatches[row], op, op + members.length);
+    for (let k = 0; k < members.length; ++k, ++op) {
+      classes[op] = members[k];
+      if (abortedRows.has(row)) aborted.add(op);
+      for (let i = begins[row]; i < begins[row + 1]; ++i) waitsFor.all[wait++] = (on[i] >>> 1) + (on[i] & 1) * k;
+      waitsFor.begin[op + 1] = wait;
+    }
+  }
+  return { start, end, classOf: classes, microbatch, aborted, waitsFor };
+}
+
 export function readColumns(written: WrittenColumns): Columns {
-  const { operations, waits, memory, places, links, tracks, classes, marks } = written;
-  const start = times(operations.start_s);
-  const end = times(operations.end_s);
-  const numbersOfClasses = numbers(operations.class);
-  const waitsFor = { begin: numbers(waits.begin), all: numbers(waits.on) };
+  const { waits, memory, places, links, tracks, classes, marks } = written;
+  const operations = readOperations(written);
+  const { start, end, waitsFor } = operations;
   return {
     places,
     links,
     tracks,
     classes,
     marks,
-    start,
-    end,
-    classOf: numbersOfClasses,
-    microbatch: numbers(operations.microbatch),
-    aborted: new Set(numbers(operations.aborted)),
-    waitsFor,
+    ...operations,
     waitedForBy: reversed(waitsFor, start.length),
     criticalPath: numbers(waits.critical_path),
-    opsOfTrack: grouped(start.length, tracks.length, (i) => classes[numbersOfClasses[i]].track ?? -1),
-    memory: memory.map((each) => ({
-      place: each.place,
-      at: times(each.at_s),
-      category: numbers(each.category),
-      bytes: times(each.bytes),
-    })),
+    opsOfTrack: grouped(start.length, tracks.length, (i) => classes[operations.classOf[i]].track ?? -1),
+    memory: memory.flatMap(readMemory).sort((a, b) => a.place - b.place),
     begin: start.length > 0 ? start[0] : 0,
     until: end.reduce((latest, each) => Math.max(latest, each), 0),
   };
 }
 
+/** The changes of each of the places that hold the same. */
+function readMemory({ places, ...changes }: WrittenColumns["memory"][number]): MemoryChanges[] {
+  const [at, category, bytes] = [times(changes.at_s), numbers(changes.category), times(changes.bytes)];
+  return places.map((place) => ({ place, at, category, bytes }));
+}
+
 export function readRun(json: string): Run {
-  const { operations, waits, memory, ...rest }: About & WrittenColumns = JSON.parse(json);
-  return { ...rest, ...readColumns({ ...rest, operations, waits, memory }) };
+  const { sets, operations, waits, memory, ...rest }: About & WrittenColumns = JSON.parse(json);
+  return { ...rest, ...readColumns({ ...rest, sets, operations, waits, memory }) };
 }

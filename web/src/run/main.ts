@@ -39,7 +39,7 @@ function show(run: Run, page: HTMLElement): Timeline | null {
   const { report } = run;
   const way = report.engine === "evaluate" ? "evaluated without contention" : "replayed";
   const iterations = (report.iterations_s as number[] | undefined)?.length ?? 0;
-  const work = `${iterations > 1 ? `${iterations} iterations of ` : ""}${format.counted(run.microbatches, "microbatch")} of ${format.counted(run.microbatch_size, "sample")}`;
+  const work = `${iterations > 1 ? `${iterations} iterations of ` : ""}${run.microbatches}`;
   document.title = `${run.model} on ${run.platform} · Stagecraft run`;
   const { picture, note } = planPicture(run);
   const changes = replans(run);
