@@ -28,8 +28,8 @@ struct ListRule {
 [[nodiscard]] Schedule order_by_list(const KeptPlan& kept, const PipelineWork& work, const ListRule& rule,
                                      std::int64_t microbatches);
 
-/// Those of GPipe for the whole plan: each device runs all forwards of its stages, then all backwards. They are two runs
-/// one after the other, so that no backward starts before the last forward of the plan has ended.
+/// Those of GPipe for the whole plan: each device runs all forwards of its stages, then all backwards. They are two
+/// runs one after the other, so that no backward starts before the last forward of the plan has ended.
 [[nodiscard]] Schedule order_by_phases(const KeptPlan& kept, const PipelineWork& work);
 
 }  // namespace stagecraft

@@ -55,7 +55,8 @@ TEST_CASE("--tensor: the plan of every planner is one for groups, and runs as it
 
 TEST_CASE("--tensor: a group that lacks memory has the name of its first device") {
   Words words = plan_words("gpipe", {"--tensor", "2", "--set", "stages=4", "--memory", "keep"});
-  words.insert(words.end(), {"--set", "platform.device_kinds.A100-SXM4-40GB.memory=600 MiB"});
+  words.insert(words.end(), {"--microbatch-size", "16"});
+  words.insert(words.end(), {"--set", "platform.device_kinds.A100-SXM4-40GB.memory=1000 MiB"});
   const Ran ran = run(words);
   REQUIRE(ran.code == 3);
   const Json answer = Json::parse(ran.out);
