@@ -4,8 +4,8 @@
 #include "sim/model/op_graph.hpp"
 #include "sim/model/timeline.hpp"
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <initializer_list>
 #include <map>
 #include <utility>
@@ -28,12 +28,16 @@ class TimeIntervals {
   void add(const TimeInterval& interval);
   /// What ended by then may be forgotten: nothing before it is asked for anymore.
   void forget_until(Seconds time);
-  void clear() { by_begin_.clear(); }
+  void clear() {
+    by_begin_.clear();
+    forgotten_ = 0;
+  }
   /// The parts of [begin, end) that the intervals cover together, in order and without overlap.
   [[nodiscard]] std::vector<TimeInterval> covered(Seconds begin, Seconds end) const;
 
  private:
-  std::deque<TimeInterval> by_begin_;
+  std::vector<TimeInterval> by_begin_;
+  std::ptrdiff_t forgotten_ = 0;  ///< of the first ones
 };
 
 /// When a device took part in collectives, as far as idle time still to come may lie within.

@@ -1,5 +1,6 @@
 #include "planners/shared/cuts/shifted_layers.hpp"
 
+#include "planners/planner.hpp"
 #include "sim/model/graph_order.hpp"
 
 #include <algorithm>
