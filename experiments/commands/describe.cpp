@@ -143,6 +143,15 @@ Description describe_config(const FileText& source, const DescribeOptions& optio
   return describe_architecture(config.network);
 }
 
+Description describe_architecture_file(const FileText& source, const DescribeOptions& options,
+                                       const ModelChoice& choice) {
+  refuse_plan_options(options, "is an architecture file");
+  refuse_times_of_network(options.computed);
+  const std::optional<std::int64_t> sequence = choice.computed.sequence;
+  return describe_architecture(sequence ? read_architecture_at(source, *sequence, {}, "--sequence")
+                                        : parse_architecture(source.text, source.path));
+}
+
 Description describe(const DescribeOptions& options, const Settings& settings) {
   const ModelChoice choice = read_computed_options(options.computed);
   const std::optional<std::string> path = find_described(options.file);
@@ -151,14 +160,14 @@ Description describe(const DescribeOptions& options, const Settings& settings) {
   source.text = read_text_file(source.path);
   const std::string format = format_of(source);
   if (format == "config") return describe_config(source, options, choice, settings);
+  if (format == "architecture") return describe_architecture_file(source, options, choice);
   const std::string is = "has the schema stagecraft/" + format + "/1";
   if (format != "model") refuse_computed_options(options, is);
   if (format == "plan") return describe_plan_source(source, options, settings);
   refuse_plan_options(options, is);
-  if (format != "architecture") tell_remarks(file_remarks(source.text, source.path), settings);
+  tell_remarks(file_remarks(source.text, source.path), settings);
   if (format == "model") return describe_model(load_model({source}, choice, {}, nullptr).model);
   if (format == "platform") return describe_platform(build_platform(parse_platform(source.text, source.path)));
-  if (format == "architecture") return describe_architecture(parse_architecture(source.text, source.path));
   return describe_device(parse_device(source.text, source.path));
 }
 

@@ -7,6 +7,7 @@
 #include "experiments/view/saving_words.hpp"
 #include "experiments/view/table.hpp"
 #include "experiments/view/text_width.hpp"
+#include "experiments/view/update_words.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
@@ -126,7 +127,9 @@ std::string legend(const std::vector<PlanTry>& tries) {
     if (!tried.plan) continue;
     configurations.push_back(configuration_text(*tried.plan));
     divides_gradients = divides_gradients || divides_gradients_in_pipeline(*tried.plan);
-    (tried.plan->training.bucket() == Bytes(0) ? waits_for_backwards : hides_exchanges) = true;
+    if (const auto bucket = exchanged_buckets(*tried.plan)) {
+      (*bucket == Bytes(0) ? waits_for_backwards : hides_exchanges) = true;
+    }
   }
   const std::string folded = configuration_legend(configurations);
   std::string text = folded.empty() ? "" : wrapped_lines(folded);

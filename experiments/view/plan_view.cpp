@@ -241,14 +241,14 @@ Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const
 
 namespace {
 
-/// `replicas divide the optimizer (zero 1)`; empty if each replica keeps all of it.
-std::string divided_text(const Training& training, const Degrees& degrees) {
+/// `replicas divide the optimizer (zero 1)`; empty if each replica keeps all of it, or has no other beside it.
+std::string divided_text(const Plan& plan) {
   constexpr std::array kDivided = {"the optimizer", "gradients and the optimizer",
                                    "weights, gradients and the optimizer"};
-  if (training.zero == 0) return "";
-  const std::string who = crosses_ring(degrees) ? "devices with the same parameters" : "replicas";
-  return who + " divide " + kDivided.at(static_cast<std::size_t>(training.zero - 1)) + " (zero " +
-         std::to_string(training.zero) + ")";
+  const std::int64_t zero = plan.training.zero;
+  if (zero == 0 || !exchanged_buckets(plan)) return "";
+  const std::string who = crosses_ring(plan.degrees) ? "devices with the same parameters" : "replicas";
+  return fmt::format("{} divide {} (zero {})", who, kDivided.at(static_cast<std::size_t>(zero - 1)), zero);
 }
 
 /// The bytes of a parameter on a device; empty without a recipe of the optimizer.
@@ -265,9 +265,9 @@ std::string recipe_text(const LayerGraph& graph, const Training& training) {
 }
 
 /// A line with what a replica keeps of a parameter; empty where neither a recipe nor a division says it.
-std::string kept_text(const LayerGraph& graph, const Training& training) {
-  const std::string recipe = recipe_text(graph, training);
-  const std::string divided = divided_text(training, graph.degrees);
+std::string kept_text(const LayerGraph& graph, const Plan& plan) {
+  const std::string recipe = recipe_text(graph, plan.training);
+  const std::string divided = divided_text(plan);
   if (recipe.empty() && divided.empty()) return "";
   return recipe + (recipe.empty() || divided.empty() ? "" : "; ") + divided + "\n";
 }
@@ -288,7 +288,7 @@ std::string plan_text(const LayerGraph& graph, const Platform& platform, const S
       planner + graph.name + " on " + platform.spec.name + ", " + schedule_text(plan.schedule) + ", " +
       counted(plan.microbatches, "microbatch") + " of " + microbatch_text(plan.microbatch_size, plan.degrees) +
       division_text(plan) + "\n" + updates_text(stage_updates(graph, program)) + "\n" +
-      stage_table(graph, platform, program, evaluated) + kept_text(graph, plan.training) +
+      stage_table(graph, platform, program, evaluated) + kept_text(graph, plan) +
       plan_remarks(graph, platform, program) + "\n" + figures_text("the planner's claim", plan.predicted) +
       figures_text("evaluated without contention", evaluated.figures());
   if (evaluated.period && !evaluated.converged()) text += "not converged: " + drift_text(evaluated) + "\n";

@@ -131,8 +131,10 @@ void require_divisible(const std::string& network, const std::vector<DividedCoun
   for (const DividedCount& each : all) {
     if (is_divisible(each, degrees.tensor)) continue;
     const bool is_few = each.is_copied && each.count < degrees.tensor;
-    std::string hint = "degrees that divide it: " + possible_degrees(counts);
-    if (degrees.sequence) hint += "; with sequence parallelism: " + possible_degrees(all);
+    const std::string possible = possible_degrees(all);
+    const std::string without = possible_degrees(counts);
+    std::string hint = "degrees that divide it: " + possible;
+    if (without != possible) hint += "; without sequence parallelism (--sequence-parallel false): " + without;
     throw InputError(fmt::format("{} cannot be divided into a tensor group of {} devices: its number of {}, {}, {} {}",
                                  network, degrees.tensor, each.what, each.count,
                                  is_few ? "does not divide" : "is not a multiple of", degrees.tensor),

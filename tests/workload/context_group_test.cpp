@@ -240,7 +240,8 @@ TEST_CASE("context group: networks whose tokens cannot be divided are refused wi
         "multiple of 5 | degrees that divide it: 1, 2, 4, 8");
   CHECK(refusal(net, {.tensor = 8, .context = 6}) ==
         "l cannot be divided into a tensor group of 8 devices: its number of tokens of a sample on each context rank, "
-        "4, is not a multiple of 8 | degrees that divide it: 1, 2, 4, 8; with sequence parallelism: 1, 2, 4");
+        "4, is not a multiple of 8 | degrees that divide it: 1, 2, 4; without sequence parallelism "
+        "(--sequence-parallel false): 1, 2, 4, 8");
 }
 
 TEST_CASE("context group: heads that members cannot divide are refused with what would do") {

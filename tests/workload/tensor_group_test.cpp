@@ -243,16 +243,16 @@ TEST_CASE("tensor group: networks that cannot be divided so are refused with the
         "degrees that divide it: 1, 2, 4, 8");
   CHECK(refusal(net, {.tensor = 32}) ==
         "l cannot be divided into a tensor group of 32 devices: its number of heads, 8, is not a multiple of 32 | "
-        "degrees that divide it: 1, 2, 4, 8; with sequence parallelism: 1, 2, 4, 8");
+        "degrees that divide it: 1, 2, 4, 8");
   size.feed_forward = 98;
   CHECK(refusal(decoder("l", size), {.tensor = 4}) ==
         "l cannot be divided into a tensor group of 4 devices: its number of values inside an MLP, 98, is not a "
-        "multiple of 4 | degrees that divide it: 1, 2; with sequence parallelism: 1, 2");
+        "multiple of 4 | degrees that divide it: 1, 2");
   size = small_decoder("llama");
   size.sequence = 18;
   CHECK(refusal(decoder("l", size), {.tensor = 4}) ==
         "l cannot be divided into a tensor group of 4 devices: its number of tokens of a sample, 18, is not a multiple "
-        "of 4 | degrees that divide it: 1, 2, 4, 8; with sequence parallelism: 1, 2");
+        "of 4 | degrees that divide it: 1, 2; without sequence parallelism (--sequence-parallel false): 1, 2, 4, 8");
   CHECK(refusal(decoder("l", size), {.tensor = 4, .sequence = false}) == "none");
   size.heads = 12;
   size.head_size = 8;

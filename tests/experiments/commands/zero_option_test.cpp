@@ -45,6 +45,16 @@ TEST_CASE("--zero: a plan says it without a recipe, too") {
   CHECK(ran.out.find("\nreplicas divide the optimizer (zero 1)\n") != std::string::npos);
 }
 
+TEST_CASE("--zero: nothing is said to be divided where no layer has two replicas") {
+  const auto text = [](const char* replicas) {
+    return run({"plan", "--model", "vgg16", "--platform", "dgx-1-v100", "--planner", "uniform", "--set",
+                std::string("replicas=") + replicas, "--zero", "1", "--no-timings"})
+        .out;
+  };
+  CHECK(text("2").find("divide the optimizer (zero 1)") != std::string::npos);
+  CHECK(text("1").find("zero 1)") == std::string::npos);
+}
+
 TEST_CASE("--zero: divided gradients in a pipeline are told, in a search, too") {
   const auto says = [](const Words& more) {
     Words words{"plan", "--model", "gpt2-small", "--platform", "dgx-a100", "--planner", "uniform", "--no-timings"};
