@@ -1,9 +1,8 @@
 #include "sim/schedule/one_f_one_b.hpp"
 
-#include "sim/schedule/capped/choose_order.hpp"
 #include "sim/schedule/kept_plan.hpp"
-#include "sim/schedule/rounds.hpp"
-#include "sim/schedule/shared/fastest_list.hpp"
+#include "sim/schedule/list/choose_order.hpp"
+#include "sim/schedule/list/fastest_list.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -171,7 +170,7 @@ bool is_capped(const Plan& plan, std::int64_t eagerness) {
 /// Gives the segments of a run one after the other.
 class Segments {
  public:
-  explicit Segments(CappedRun run) : begin_(std::move(run)), now_(begin_) {}
+  explicit Segments(ListRun run) : begin_(std::move(run)), now_(begin_) {}
 
   Schedule operator()(Segment segment) {
     if (segment.begin < now_.taken()) now_ = begin_;
@@ -180,8 +179,8 @@ class Segments {
   }
 
  private:
-  CappedRun begin_;
-  CappedRun now_;
+  ListRun begin_;
+  ListRun now_;
 };
 
 constexpr std::int64_t kCappedWindow = 256;  ///< microbatches
@@ -190,13 +189,13 @@ constexpr std::int64_t kCappedWindow = 256;  ///< microbatches
 void order_capped(const PlanContext& context, std::int64_t eagerness, ScheduleProgram& program) {
   const auto work = std::make_shared<const PipelineWork>(pipeline_work(context, !program.synchronous));
   const auto caps_up_to = [&](std::int64_t most) { return caps_of(context.plan, eagerness, most); };
-  const CappedOrder order = choose_order(context.kept, work, program.synchronous, program.steady_in_flight, caps_up_to);
-  for (std::size_t s = 0; s < order.caps.size(); ++s) {
-    program.in_flight[s] = std::min(program.in_flight[s], order.caps[s]);
+  const ListRule rule = choose_order(context.kept, work, program.synchronous, program.steady_in_flight, caps_up_to);
+  for (std::size_t s = 0; s < rule.caps.size(); ++s) {
+    program.in_flight[s] = std::min(program.in_flight[s], rule.caps[s]);
   }
-  program.reaches_in_flight = order.rule == CappedRule::InTurn;
+  program.reaches_in_flight = rule.turn == Turn::Strict;
   program.least_window = kCappedWindow;
-  program.orders = Segments({context.kept, work, order, program.synchronous, context.plan.microbatches});
+  program.orders = Segments({context.kept, work, rule, program.synchronous, context.plan.microbatches});
 }
 
 }  // namespace
@@ -248,11 +247,12 @@ ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous
   program.weight_versions.assign(context.plan.stages.size(), 1);
   const auto kept = context.kept;
   if (program.at_once && synchronous) {
-    program.orders = SharedOrders(kept, pipeline_work(context, true), program.in_flight);
+    program.orders =
+        SharedOrders(kept, std::make_shared<const PipelineWork>(pipeline_work(context, true)), program.in_flight);
   } else if (program.at_once) {
     program.orders = [kept, in_flight = program.in_flight](Segment segment) {
       if (segment.begin > 0) return Schedule{};
-      return order_by_rounds(*kept, in_flight, false);
+      return order_by_rounds(kept, in_flight, false);
     };
   } else if (is_capped(context.plan, eagerness)) {
     order_capped(context, eagerness, program);

@@ -1,9 +1,9 @@
 // Orders of asynchronous plans with caps, whose replicas exchange gradients and update weights while the run goes on.
 #include "sim/analytic/evaluate.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
-#include "sim/schedule/capped/capped_run.hpp"
-#include "sim/schedule/capped/repeated_period.hpp"
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/list/list_run.hpp"
+#include "sim/schedule/list/repeated_period.hpp"
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/one_f_one_b.hpp"
 #include "tests/random_cases.hpp"
@@ -173,9 +173,9 @@ TEST_CASE("capped runs: microbatches end as in an evaluation of the same order, 
     const auto& kept = program.kept;
     const PlanContext context{made.graph, made.platform, kept->plan, kept->replicas, kept};
     const auto work = std::make_shared<const PipelineWork>(pipeline_work(context, true));
-    CappedOrder order{static_cast<CappedRule>(seed % 3), largest_warmups(kept->plan, 1 + seed % 2)};
-    for (std::int64_t& cap : order.caps) ++cap;
-    const auto run = std::make_shared<CappedRun>(kept, work, order, false, made.plan.microbatches);
+    ListRule rule{.turn = static_cast<Turn>(seed % 3), .caps = largest_warmups(kept->plan, 1 + seed % 2)};
+    for (std::int64_t& cap : rule.caps) ++cap;
+    const auto run = std::make_shared<ListRun>(kept, work, rule, false, made.plan.microbatches);
     program.orders = [run](Segment segment) { return run->take(segment.end); };
     std::vector<double> ends(120);
     evaluate(made.platform, lower(made.graph, made.platform, program).source, {},

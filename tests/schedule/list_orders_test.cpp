@@ -3,9 +3,8 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/device_peaks.hpp"
 #include "sim/schedule/kept_plan.hpp"
-#include "sim/schedule/rounds.hpp"
-#include "sim/schedule/shared/fastest_list.hpp"
-#include "sim/schedule/shared/order_time.hpp"
+#include "sim/schedule/list/fastest_list.hpp"
+#include "sim/schedule/list/order_time.hpp"
 #include "tests/random_cases.hpp"
 #include "tests/schedule/orders_text.hpp"
 #include "tests/schedule/shared_plans.hpp"
@@ -33,11 +32,12 @@ namespace {
 struct Planned {
   explicit Planned(const RandomCase& made)
       : kept(std::make_shared<KeptPlan>(made.graph, made.platform, made.plan)),
-        work(pipeline_work({made.graph, made.platform, kept->plan, kept->replicas, kept}, true)),
+        work(std::make_shared<PipelineWork>(
+            pipeline_work({made.graph, made.platform, kept->plan, kept->replicas, kept}, true))),
         program(require_schedule(made.graph, made.platform, made.plan)) {}
 
   std::shared_ptr<KeptPlan> kept;
-  PipelineWork work;
+  std::shared_ptr<const PipelineWork> work;
   ScheduleProgram program;
 };
 
@@ -53,7 +53,7 @@ class Ticks {
  public:
   Ticks(const Planned& planned, const ListRule& rule) : rule_(rule), plan_(planned.kept->plan) {
     for (StageId id : indices<StageId>(plan_.stages.size())) {
-      const BlockTimes& times = planned.work.computations[planned.kept->replicas.of(id).front()];
+      const BlockTimes& times = planned.work->computations[planned.kept->replicas.of(id).front()];
       stages_.push_back(
           {plan_.stages[id.value()].replicas.front().lead(),
            {static_cast<std::int64_t>(times.forward.value()), static_cast<std::int64_t>(times.backward.value())},
@@ -123,7 +123,7 @@ class Ticks {
     }
     if (ready.empty()) return std::nullopt;
     return std::ranges::min(ready, [&](const auto& a, const auto& b) {
-      if (a.second != b.second) return a.second != rule_.forward_first;
+      if (a.second != b.second) return a.second != (rule_.turn == Turn::Forward);
       const auto next = [&](const auto& of) {
         return (of.second ? stages_[of.first].backwards : stages_[of.first].forwards).size();
       };
@@ -172,7 +172,7 @@ class Shortest {
         is_done = false;
         const std::optional<double> ready = ready_at(s, backward);
         if (!ready) continue;
-        const BlockTimes& times = planned_.work.computations[ReplicaId(s)];
+        const BlockTimes& times = planned_.work->computations[ReplicaId(s)];
         const double before = free_[state.device];
         const double end = std::max(before, *ready) + (backward ? times.backward : times.forward).value();
         ends.push_back(end);
@@ -218,7 +218,7 @@ TEST_CASE("list orders: a device starts what is ready, in an order from the time
   made.graph.layers[LayerId(1)].backward = Seconds(6);
   made.plan.stages[2].replicas = {DeviceId(0)};
   const Planned planned(made);
-  const Schedule orders = order_by_list(*planned.kept, planned.work, {false, false, {3, 2, 1}}, 3);
+  const Schedule orders = order_by_list(planned.kept, planned.work, {.caps = {3, 2, 1}}, 3);
   CHECK(order_text(orders.devices[0]) == "F0.0 F0.1 F0.2 F2.0 B2.0 F2.1 B2.1 B0.0 B0.1 F2.2 B2.2 B0.2");
   CHECK(order_text(orders.devices[1]) == "F1.0 F1.1 B1.0 B1.1 F1.2 B1.2");
 }
@@ -228,10 +228,10 @@ TEST_CASE("list orders: as a simulation second by second, all four rules, 300 ra
     CAPTURE(seed);
     const RandomCase made = shared_plan(seed, seed % 2 == 0 ? "1f1b" : "eager-1f1b", {false, true, 10});
     const Planned planned(made);
-    for (const bool forward_first : {false, true}) {
+    for (const Turn turn : {Turn::Backward, Turn::Forward}) {
       for (const bool deepest_first : {false, true}) {
-        const ListRule rule{forward_first, deepest_first, planned.program.in_flight};
-        const Schedule found = order_by_list(*planned.kept, planned.work, rule, made.plan.microbatches);
+        const ListRule rule{turn, deepest_first, planned.program.in_flight};
+        const Schedule found = order_by_list(planned.kept, planned.work, rule, made.plan.microbatches);
         const auto expected = Ticks(planned, rule).run();
         REQUIRE(found.devices.size() == expected.size());
         for (const DeviceOrder& order : found.devices)
@@ -249,15 +249,15 @@ TEST_CASE("list orders: 1f1b is never slower than by rounds, keeps its caps, and
     const Planned planned(made);
     const Report report = evaluate_program(made.graph, made.platform, planned.program);
     const double time = report.iterations.back().value();
-    const Schedule rounds = order_by_rounds(*planned.kept, planned.program.in_flight, true);
+    const Schedule rounds = order_by_rounds(planned.kept, planned.program.in_flight, true);
     const double by_rounds = evaluated(made, planned.program, rounds);
     CHECK(time <= by_rounds * (1 + 1e-9));
     faster += time < by_rounds * 0.99 ? 1 : 0;
 
     const std::int64_t all = made.plan.microbatches;
     const Schedule orders = planned.program.orders({0, all});
-    CHECK(order_time(*planned.kept, planned.work, rounds, all).value() == doctest::Approx(by_rounds).epsilon(1e-9));
-    CHECK(order_time(*planned.kept, planned.work, orders, all).value() == doctest::Approx(time).epsilon(1e-9));
+    CHECK(order_time(*planned.kept, *planned.work, rounds, all).value() == doctest::Approx(by_rounds).epsilon(1e-9));
+    CHECK(order_time(*planned.kept, *planned.work, orders, all).value() == doctest::Approx(time).epsilon(1e-9));
 
     for (const DeviceOrder& order : orders.devices) {
       std::map<StageId, std::int64_t> in_flight;
@@ -324,7 +324,7 @@ TEST_CASE("list orders: a long plan is compared with its rounds in full") {
     made.plan.microbatches = 700;
     const Planned planned(made);
     const double time = evaluate_program(made.graph, made.platform, planned.program).iterations.back().value();
-    const Schedule rounds = order_by_rounds(*planned.kept, planned.program.in_flight, true);
+    const Schedule rounds = order_by_rounds(planned.kept, planned.program.in_flight, true);
     CHECK(time <= evaluated(made, planned.program, rounds) * (1 + 1e-9));
   }
 }

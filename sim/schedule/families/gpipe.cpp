@@ -1,7 +1,7 @@
-#include "sim/schedule/capped/pipeline_work.hpp"
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/list/list_run.hpp"
+#include "sim/schedule/list/pipeline_work.hpp"
 #include "sim/schedule/schedule_family.hpp"
-#include "sim/schedule/shared/list_run.hpp"
 
 #include <algorithm>
 
@@ -48,9 +48,9 @@ Compilation compile_gpipe(const PlanContext& context, const Options& /*parameter
   program.weight_versions.assign(context.plan.stages.size(), 1);
   const auto kept = context.kept;
   if (program.at_once) {
-    const PipelineWork work = pipeline_work(context, false);
+    const auto work = std::make_shared<const PipelineWork>(pipeline_work(context, false));
     program.orders = [kept, work](Segment segment) {
-      return segment.begin > 0 ? Schedule{} : order_by_phases(*kept, work);
+      return segment.begin > 0 ? Schedule{} : order_by_phases(kept, work);
     };
   } else {
     program.orders = [kept](Segment segment) { return orders_of(*kept, segment); };

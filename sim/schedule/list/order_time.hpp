@@ -1,8 +1,8 @@
 #pragma once
 
 #include "sim/model/schedule.hpp"
-#include "sim/schedule/capped/pipeline_work.hpp"
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/list/pipeline_work.hpp"
 
 #include <cstdint>
 

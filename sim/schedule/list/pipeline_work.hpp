@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sim/base/index.hpp"
-#include "sim/schedule/capped/connections.hpp"
+#include "sim/schedule/list/connections.hpp"
 #include "sim/schedule/pipeline_times.hpp"
 #include "sim/schedule/ring_buckets.hpp"
 #include "sim/schedule/schedule_program.hpp"
@@ -63,5 +63,9 @@ struct PipelineWork {
 /// **Throws** InputError for a device of unknown speed. **Cost** O(layers + edges + pairs of replicas that exchange
 /// tensors + flows of the all-reduces).
 [[nodiscard]] PipelineWork pipeline_work(const PlanContext& context, bool with_updates);
+
+/// Work in which each forward and backward takes a second, and tensors and exchanges no time: a run with it goes in
+/// rounds. Each stage of a pipeline waits for the one before it, and each update for all replicas of its layers.
+[[nodiscard]] PipelineWork unit_work(const KeptPlan& kept);
 
 }  // namespace stagecraft

@@ -1,4 +1,4 @@
-#include "sim/schedule/capped/repeated_period.hpp"
+#include "sim/schedule/list/repeated_period.hpp"
 
 #include <cmath>
 #include <cstddef>

@@ -1,7 +1,7 @@
-#include "sim/schedule/capped/choose_order.hpp"
+#include "sim/schedule/list/choose_order.hpp"
 
-#include "sim/schedule/capped/repeated_period.hpp"
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/list/repeated_period.hpp"
 #include "sim/schedule/measured_part.hpp"
 
 #include <algorithm>
@@ -67,8 +67,8 @@ class Choice {
   }
 
   /// The time of an iteration, or of a microbatch in an asynchronous run.
-  [[nodiscard]] Seconds time(const CappedOrder& order) const {
-    CappedRun run(kept_, work_, order, synchronous_, judged_);
+  [[nodiscard]] Seconds time(const ListRule& rule) const {
+    ListRun run(kept_, work_, rule, synchronous_, judged_);
     run.skip(judged_);
     const std::vector<Seconds>& ends = run.ends();
     if (!synchronous_) return repeated_period(ends, stride_).value_or(middle_period(ends));
@@ -96,10 +96,10 @@ class Choice {
 
 }  // namespace
 
-CappedOrder choose_order(const std::shared_ptr<const KeptPlan>& kept, const std::shared_ptr<const PipelineWork>& work,
-                         bool synchronous, std::int64_t most, const CapsUpTo& caps_up_to) {
+ListRule choose_order(const std::shared_ptr<const KeptPlan>& kept, const std::shared_ptr<const PipelineWork>& work,
+                      bool synchronous, std::int64_t most, const CapsUpTo& caps_up_to) {
   const Choice choice(kept, work, synchronous);
-  CappedOrder best;
+  ListRule best;
   Seconds least = kNever;
   std::vector<std::int64_t> last;
   for (std::int64_t limit = most; limit > 0; limit = smaller_limit(limit)) {
@@ -107,12 +107,12 @@ CappedOrder choose_order(const std::shared_ptr<const KeptPlan>& kept, const std:
     if (caps == last) continue;
     last = caps;
     if (choice.bound(caps) >= least) break;
-    for (CappedRule rule : {CappedRule::InTurn, CappedRule::BackwardFirst, CappedRule::ForwardFirst}) {
-      CappedOrder order{rule, caps};
-      const Seconds time = choice.time(order);
+    for (const Turn turn : {Turn::Strict, Turn::Backward, Turn::Forward}) {
+      ListRule rule{.turn = turn, .caps = caps};
+      const Seconds time = choice.time(rule);
       if (time >= least * kFaster) continue;
       least = time;
-      best = std::move(order);
+      best = std::move(rule);
     }
   }
   return best;

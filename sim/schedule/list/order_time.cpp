@@ -1,7 +1,7 @@
-#include "sim/schedule/shared/order_time.hpp"
+#include "sim/schedule/list/order_time.hpp"
 
 #include "sim/base/error.hpp"
-#include "sim/schedule/shared/input_board.hpp"
+#include "sim/schedule/list/input_board.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "sim/schedule/capped/pipeline_work.hpp"
+#include "sim/schedule/list/pipeline_work.hpp"
 
 #include "sim/model/bandwidths.hpp"
 #include "sim/schedule/exchange_rings.hpp"
@@ -70,6 +70,12 @@ std::vector<Boundary> empty_boundaries(const Plan& plan, const std::vector<Bound
     if (std::ranges::none_of(all, joins)) empty.push_back({from, id, Bytes(0)});
   }
   return empty;
+}
+
+/// The same where tensors take no time.
+Crossing timeless_crossing(const Replicas& replicas, const Boundary& boundary) {
+  const std::size_t pairs = replicas.of(boundary.from).size() * replicas.of(boundary.to).size();
+  return {boundary.from, boundary.to, false, std::vector<std::uint32_t>(pairs)};
 }
 
 /// None if there is nothing to exchange, or no way (such a plan is refused elsewhere).
@@ -151,6 +157,24 @@ PipelineWork pipeline_work(const PlanContext& context, bool with_updates) {
     work.crossings.push_back(crossing_of(context.replicas, boundary, false, ways));
   }
   if (with_updates) add_updates(context, work);
+  return work;
+}
+
+PipelineWork unit_work(const KeptPlan& kept) {
+  PipelineWork work;
+  work.ways.resize(2);
+  for (const Boundary& boundary : empty_boundaries(kept.plan, {})) {
+    work.crossings.push_back(timeless_crossing(kept.replicas, boundary));
+  }
+  work.all_reduces.assign(kept.replicas.rings().size(), {Seconds(0)});
+  for (const ReplicaId id : kept.replicas.all()) {
+    work.computations.push_back({Seconds(1), Seconds(1)});
+    UpdateWork update;
+    for (const std::size_t ring : kept.replicas.rings_of(kept.replicas[id].stage)) {
+      update.buckets.push_back({{ring, 0, {}}, Seconds(0)});
+    }
+    work.updates.push_back(std::move(update));
+  }
   return work;
 }
 

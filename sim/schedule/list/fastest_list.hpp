@@ -1,10 +1,10 @@
 #pragma once
 
 #include "sim/model/schedule.hpp"
-#include "sim/schedule/capped/pipeline_work.hpp"
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/list/list_run.hpp"
+#include "sim/schedule/list/pipeline_work.hpp"
 #include "sim/schedule/schedule_program.hpp"
-#include "sim/schedule/shared/list_run.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,8 @@ namespace stagecraft {
 /// compares with the rounds in full. So no plan is slower than by rounds.
 /// **Requires** caps of at least 1, and the work of `pipeline_work` with updates.
 /// **Cost** of about a million operations, and of two orders of the whole plan.
-[[nodiscard]] std::optional<ListRule> fastest_list(const KeptPlan& kept, const PipelineWork& work,
+[[nodiscard]] std::optional<ListRule> fastest_list(const std::shared_ptr<const KeptPlan>& kept,
+                                                   const std::shared_ptr<const PipelineWork>& work,
                                                    const std::vector<std::int64_t>& caps);
 
 /// Orders of a synchronous plan whose devices hold several stages: by `fastest_list`, which is asked when the first
@@ -28,7 +29,8 @@ namespace stagecraft {
 class SharedOrders {
  public:
   /// **Requires** as `fastest_list`.
-  SharedOrders(std::shared_ptr<const KeptPlan> kept, PipelineWork work, std::vector<std::int64_t> caps);
+  SharedOrders(std::shared_ptr<const KeptPlan> kept, std::shared_ptr<const PipelineWork> work,
+               std::vector<std::int64_t> caps);
   [[nodiscard]] Schedule operator()(Segment segment) const;
 
  private:

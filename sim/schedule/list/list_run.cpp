@@ -1,0 +1,174 @@
+#include "sim/schedule/list/list_run.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
+namespace stagecraft {
+
+// An event-driven run with a single kind of event: a device wakes and starts the operation that its rule puts first, if
+// any is ready. A wake promises nothing, so one too many does no harm, but one too few would stall the run.
+//
+// **Invariant**: whenever a device may become able to start something, a wake for that time is in the heap. It can
+// become so at the end of its own work, when the last input of an operation arrives, and at the end of an all-reduce
+// that an update waits for (`start`). No wake is earlier than the one that causes it, so time never goes back.
+//
+// All segments are cut from one run. `run_until` goes on until the slowest replica has started its last backward of the
+// segment; what others have started beyond that waits in `actions_`. So orders do not depend on where they are cut.
+
+ListRun::ListRun(std::shared_ptr<const KeptPlan> kept, std::shared_ptr<const PipelineWork> work, ListRule rule,
+                 bool synchronous, std::int64_t microbatches)
+    : kept_(std::move(kept)),
+      work_(std::move(work)),
+      rule_(std::move(rule)),
+      row_(device_row(kept_->replicas)),
+      board_(*kept_, *work_, microbatches, InputRule::Chain),
+      started_(kept_->replicas.size()),
+      free_(row_.devices.size()),
+      actions_(row_.devices.size()) {
+  if (!synchronous) updates_.emplace(*kept_, *work_);
+  for (std::size_t device = 0; device < row_.devices.size(); ++device) wake(device, Seconds(0));
+  if (rule_.passes != Passes::Backwards) return;
+  for (const ReplicaId id : kept_->replicas.all()) started_[id].forwards = board_.count(id);
+}
+
+Schedule ListRun::take(std::int64_t end) {
+  run_until(end);
+  Schedule schedule;
+  for (std::size_t device = 0; device < row_.devices.size(); ++device) {
+    schedule.devices.push_back({row_.devices[device], Discipline::Strict, take_actions(device, end)});
+  }
+  taken_ = end;
+  return schedule;
+}
+
+void ListRun::skip(std::int64_t end) {
+  keeps_orders_ = false;
+  run_until(end);
+  taken_ = end;
+}
+
+/// Cuts off the device's actions after its last pass of a microbatch before `end`.
+std::vector<Action> ListRun::take_actions(std::size_t device, std::int64_t end) {
+  std::vector<Action>& actions = actions_[device];
+  const ActionKind last = rule_.passes == Passes::Forwards ? ActionKind::Forward : ActionKind::Backward;
+  std::int64_t left = 0;
+  for (const ReplicaId id : row_.on[device]) {
+    left += kept_->replicas.count(id, end) - kept_->replicas.count(id, taken_);
+  }
+  std::size_t cut = 0;
+  for (; left > 0; ++cut) left -= actions[cut].kind == last && actions[cut].microbatch < end ? 1 : 0;
+  const auto middle = actions.begin() + static_cast<std::ptrdiff_t>(cut);
+  std::vector<Action> rest(middle, actions.end());
+  actions.erase(middle, actions.end());
+  return std::exchange(actions, std::move(rest));
+}
+
+/// How many microbatches have started the last of their passes on the replica.
+std::int64_t ListRun::completed(ReplicaId id) const {
+  return rule_.passes == Passes::Forwards ? started_[id].forwards : started_[id].backwards;
+}
+
+/// Runs until every replica has started its passes of the microbatches before `end`.
+void ListRun::run_until(std::int64_t end) {
+  for (const ReplicaId id : kept_->replicas.all()) {
+    const std::int64_t count = kept_->replicas.count(id, end);
+    while (completed(id) < count) {
+      // The least unfinished microbatch can always go on: no earlier one is in flight, and every cap is at least 1.
+      STAGECRAFT_CHECK(!wakes_.empty(), "every microbatch finishes within the caps");
+      std::ranges::pop_heap(wakes_, std::greater<>());
+      const auto [now, device] = wakes_.back();
+      wakes_.pop_back();
+      if (free_[device] > now) continue;
+      if (const std::optional<LocalWork> next = first_of(device, now)) start(*next, now);
+    }
+  }
+}
+
+void ListRun::wake(std::size_t device, Seconds at) {
+  wakes_.emplace_back(at, device);
+  std::ranges::push_heap(wakes_, std::greater<>());
+}
+
+/// The operation that goes first of those on an idle device that are ready.
+std::optional<LocalWork> ListRun::first_of(std::size_t device, Seconds now) const {
+  std::optional<LocalWork> best;
+  const auto propose = [&](const LocalWork& work) {
+    if (is_ready(work, now) && (!best || rank_of(work) < rank_of(*best))) best = work;
+  };
+  for (const ReplicaId id : row_.on[device]) {
+    const auto [forwards, backwards] = started_[id];
+    const std::int64_t cap = rule_.caps[kept_->replicas[id].stage.value()];
+    const bool has_room = forwards < board_.count(id) && forwards - backwards < cap;
+    if (has_room) propose({id, forwards, false});
+    if (rule_.passes == Passes::Forwards || backwards == forwards) continue;
+    if (rule_.turn != Turn::Strict || !has_room) propose({id, backwards, true});
+  }
+  return best;
+}
+
+bool ListRun::is_ready(const LocalWork& work, Seconds now) const {
+  if (board_.arrival(work) > now) return false;
+  return !work.backward || !updates_ || updates_->permits(work, now);
+}
+
+ListRun::Rank ListRun::rank_of(const LocalWork& work) const {
+  const auto stage = static_cast<std::int64_t>(kept_->replicas[work.replica].stage.value());
+  const std::int64_t microbatch = kept_->replicas.microbatch(work.replica, work.local);
+  const std::int64_t kind = work.backward == (rule_.turn == Turn::Backward) ? 0 : 1;
+  if (rule_.deepest_first) return {kind, -stage, microbatch};
+  return {kind, microbatch, work.backward ? -stage : stage};
+}
+
+void ListRun::start(const LocalWork& work, Seconds now) {
+  const std::size_t device = row_.position[work.replica];
+  const std::uint32_t microbatch = kept_->replicas.microbatch(work.replica, work.local);
+  if (keeps_orders_) {
+    Action& action = actions_[device].emplace_back();
+    action.kind = work.backward ? ActionKind::Backward : ActionKind::Forward;
+    action.stage = kept_->replicas[work.replica].stage;
+    action.microbatch = microbatch;
+  }
+  ++(work.backward ? started_[work.replica].backwards : started_[work.replica].forwards);
+  const bool waits = work.backward && updates_;
+  const Seconds end = (waits ? updates_->begin(work, free_[device], now) : now) + board_.time(work);
+  free_[device] = end;
+  if (work.backward) end_backward(work, microbatch, end);
+  for (const LocalWork& next : board_.end(work, end)) wake(row_.position[next.replica], board_.arrival(next));
+  wake(device, free_[device]);
+}
+
+void ListRun::end_backward(const LocalWork& work, std::uint32_t microbatch, Seconds end) {
+  if (ends_.size() <= microbatch) ends_.resize(microbatch + std::size_t{1});
+  ends_[microbatch] = std::max(ends_[microbatch], end);
+  if (!updates_) return;
+  free_[row_.position[work.replica]] = updates_->end(work, end);
+  for (const auto& [at, replica] : updates_->released()) wake(row_.position[replica], at);
+}
+
+Schedule order_by_list(const std::shared_ptr<const KeptPlan>& kept, const std::shared_ptr<const PipelineWork>& work,
+                       const ListRule& rule, std::int64_t microbatches) {
+  return ListRun(kept, work, rule, true, microbatches).take(microbatches);
+}
+
+Schedule order_by_rounds(const std::shared_ptr<const KeptPlan>& kept, const std::vector<std::int64_t>& caps,
+                         bool synchronous) {
+  const auto work = std::make_shared<const PipelineWork>(unit_work(*kept));
+  return ListRun(kept, work, {.caps = caps}, synchronous, kept->plan.microbatches).take(kept->plan.microbatches);
+}
+
+Schedule order_by_phases(const std::shared_ptr<const KeptPlan>& kept, const std::shared_ptr<const PipelineWork>& work) {
+  const std::int64_t microbatches = kept->plan.microbatches;
+  ListRule rule{.caps = std::vector(kept->plan.stages.size(), microbatches), .passes = Passes::Forwards};
+  Schedule orders = order_by_list(kept, work, rule, microbatches);
+  rule.passes = Passes::Backwards;
+  Schedule backwards = order_by_list(kept, work, rule, microbatches);
+  for (std::size_t device = 0; device < orders.devices.size(); ++device) {
+    std::ranges::move(backwards.devices[device].actions, std::back_inserter(orders.devices[device].actions));
+  }
+  return orders;
+}
+
+}  // namespace stagecraft
