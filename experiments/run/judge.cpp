@@ -37,8 +37,8 @@ void judge_size(const ScheduleProgram& program, std::vector<Finding>& findings) 
   const std::int64_t computations = 2 * plan.microbatches * static_cast<std::int64_t>(plan.stages.size());
   if (program.at_once && computations > run_limits::kMostAtOnce) {
     findings.push_back({"size", std::nullopt,
-                        fmt::format("the schedule makes the order of all {} computations at once, because stages share "
-                                    "devices or the order depends on times; at most {} are allowed",
+                        fmt::format("the schedule makes the order of all {} computations at once, because it is fixed, "
+                                    "stages share devices or the order depends on times; at most {} are allowed",
                                     computations, run_limits::kMostAtOnce)});
   }
   const std::int64_t pending = std::accumulate(program.in_flight.begin(), program.in_flight.end(), std::int64_t{0});

@@ -4,6 +4,7 @@
 #include "sim/base/text.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/schedule/family_table.hpp"
+#include "sim/schedule/fixed/fixed_program.hpp"
 #include "sim/schedule/kept_plan.hpp"
 
 #include <fmt/core.h>
@@ -72,7 +73,7 @@ ReadParameters read_parameters(const ScheduleFamily& family, const Detail::Recor
 /// Lets the family compile the plan. An InputError that it throws becomes a refusal.
 Compilation compile(const ScheduleFamily& family, const PlanContext& context, const Options& parameters) {
   try {
-    return family.compile(context, parameters);
+    return family.orders != nullptr ? fixed_program(family, context, parameters) : family.compile(context, parameters);
   } catch (const InputError& error) {
     return ScheduleRefusals{{error.message(), error.hint()}};
   }
@@ -112,6 +113,8 @@ Options schedule_parameters(const ScheduleChoice& choice) {
   if (!read.refusals.empty()) refuse(read.refusals.front());
   return std::move(read.values);
 }
+
+bool has_fixed_orders(const ScheduleChoice& choice) { return require_family(choice.name).orders != nullptr; }
 
 namespace {
 

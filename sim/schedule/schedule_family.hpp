@@ -28,6 +28,15 @@ using Placement = std::vector<Chunk>;
 /// Stage s on device s: the placement of families without a wish of their own.
 [[nodiscard]] Placement straight_placement(std::size_t devices, const Options& parameters);
 
+/// A pipeline whose stages lie on devices as the placement of its family has them, equally many on each.
+struct FixedPipeline {
+  std::int64_t devices = 1;
+  std::int64_t chunks = 1;  ///< stages on each device
+  std::int64_t microbatches = 1;
+};
+/// By device of the pipeline: its actions on stages and microbatches that are both counted from 0.
+using FixedOrders = std::vector<std::vector<Action>>;
+
 /// A schedule family is a function described by a value.
 struct ScheduleFamily {
   std::string name;
@@ -39,6 +48,14 @@ struct ScheduleFamily {
   /// **Throws** InputError if the platform or the model lacks something that the family needs; `compile_schedule` turns
   /// that into a refusal.
   Compilation (*compile)(const PlanContext& context, const Options& parameters) = nullptr;
+  /// In place of `compile`, for a synchronous family whose orders depend on nothing but the numbers of a pipeline:
+  /// `fixed_program` makes the program of a plan. Such a plan has no formula for its time, so planners evaluate it.
+  FixedOrders (*orders)(const FixedPipeline& pipeline, const Options& parameters) = nullptr;
+  /// With `orders`: which numbers of microbatches the pipeline needs, such as `a multiple of 4 microbatches`; empty if
+  /// it can run its own. Null: any number.
+  std::string (*needs)(const FixedPipeline& pipeline, const Options& parameters) = nullptr;
+  /// With `orders`: the microbatches after which a long order repeats itself. Null: as many as there are devices.
+  std::int64_t (*repeats)(const FixedPipeline& pipeline, const Options& parameters) = nullptr;
   /// Where a planner is to put the stages that it cuts for a chain of that many devices.
   Placement (*placement)(std::size_t devices, const Options& parameters) = straight_placement;
 };
@@ -55,6 +72,9 @@ struct ScheduleFamily {
 /// A value for every parameter of the schedule's family. **Throws** InputError for an unknown schedule, and for the
 /// first of `parameter_refusals`.
 [[nodiscard]] Options schedule_parameters(const ScheduleChoice& choice);
+
+/// Whether the schedule's family has `ScheduleFamily::orders`. **Throws** InputError for an unknown schedule.
+[[nodiscard]] bool has_fixed_orders(const ScheduleChoice& choice);
 
 /// Compiles the plan's schedule for the plan. Unknown schedules and wrong parameters are refusals too. If a stage gives
 /// its own number of weight versions, that replaces the number which the schedule implies.

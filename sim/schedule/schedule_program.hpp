@@ -41,6 +41,7 @@ struct ScheduleProgram {
   bool synchronous = true;
   bool strict = true;    ///< every device keeps its order, so the memory peak depends on the orders alone
   bool at_once = false;  ///< the first segment contains all orders, so their memory grows with the microbatches
+  bool alike = true;     ///< no stage splits some of its backwards and runs others whole
   bool orders_are_given = false;  ///< the user gives them with the run: without them nothing exact is known
   /// Every replica is alone on its device and at some point runs a backward while `in_flight` microbatches, or all that
   /// it has, are in flight.

@@ -1,12 +1,14 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "tests/paths.hpp"
-#include "tests/schedule/chains.hpp"
+#include "tests/schedule/fixed_plans.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 
 namespace stagecraft {
@@ -29,24 +31,26 @@ Seconds duration(const json& times, const char* kind, std::size_t stage) {
 }
 
 std::string order_of(const Timeline& timeline, std::size_t device) {
+  const std::map<OpKind, char> letters = {
+      {OpKind::Forward, 'F'}, {OpKind::Backward, 'B'}, {OpKind::BackwardInput, 'I'}, {OpKind::BackwardWeight, 'W'}};
   std::string order;
   for (const TimelineEntry& entry : timeline) {
     if (!is_compute(entry.kind) || entry.from.value() != device) continue;
     if (!order.empty()) order += ',';
-    order += std::to_string(entry.stage.value()) + (entry.kind == OpKind::Forward ? 'F' : 'B') +
-             std::to_string(entry.microbatch);
+    order += std::to_string(entry.stage.value()) + letters.at(entry.kind) + std::to_string(entry.microbatch);
   }
   return order;
 }
 
-/// A stage of one layer for each virtual stage of the record, round the devices.
+/// A stage of one layer for each virtual stage of the record, where the schedule places them.
 Plan plan_of(const json& record, const char* schedule) {
-  const auto p = record.at("p").get<std::size_t>();
-  const std::size_t stages = record.value("virtual_stages", p);
-  Plan plan = testing::straight(stages, record.at("m").get<std::int64_t>(), schedule);
-  for (std::size_t s = 0; s < stages; ++s) plan.stages[s].replicas = {DeviceId(s % p)};
-  if (stages > p) plan.schedule.parameters = {{"chunks", static_cast<std::int64_t>(stages / p)}};
-  return plan;
+  ScheduleChoice choice{schedule, {}};
+  const auto chunks = record.value("chunks_per_device", std::int64_t{1});
+  if (std::ranges::find(require_family(schedule).parameters, "chunks", &OptionInfo::name) !=
+      require_family(schedule).parameters.end()) {
+    choice.parameters = {{"chunks", chunks}};
+  }
+  return testing::fixed_plan(choice, record.at("p").get<std::size_t>(), record.at("m").get<std::int64_t>());
 }
 
 void compare(const json& record, const char* schedule) {
@@ -59,6 +63,7 @@ void compare(const json& record, const char* schedule) {
     Layer& layer = graph.layers[LayerId(s)];
     layer.forward = duration(times, "F", s);
     layer.backward = duration(times, "B", s) + duration(times, "W", s);
+    layer.backward_weight = duration(times, "W", s);
   }
   Timeline timeline;
   const Report report = evaluate_plan(graph, testing::pairwise(p, 1e9, times.at("tC").get<double>()), plan, {}, {},
@@ -75,7 +80,7 @@ void compare(const json& record, const char* schedule) {
     CHECK(report.ideal_bubble_ratio == doctest::Approx(record.at("bubble_over_ideal").get<double>()).epsilon(1e-8));
   }
   for (std::size_t i = 0; i < p; ++i) {
-    CHECK(report.devices[i].in_flight_peak == record.at("peak_chunks_release_at_B")[i].get<std::int64_t>());
+    CHECK(report.devices[i].in_flight_peak == record.at("peak_chunks_release_at_W")[i].get<std::int64_t>());
     if (record.contains("order")) CHECK(order_of(timeline, i) == record.at("order")[i].get<std::string>());
   }
 }
@@ -86,48 +91,66 @@ bool is_here() {
   return false;
 }
 
-TEST_CASE("1f1b: the orders, times, bubbles and peaks of the original generators") {
+/// The answers of the file that the tool gave: of all tools, if it has no name.
+void compare_file(const char* file, const char* schedule, std::size_t expected, const std::string& tool = "") {
   if (!is_here()) return;
   std::size_t compared = 0;
-  for (const json& record : entries_of("1f1b.json")) {
-    if (record.contains("error")) continue;
-    compare(record, "1f1b");
+  for (const json& record : entries_of(file)) {
+    if (record.contains("error") || !record.at("tool").get<std::string>().starts_with(tool)) continue;
+    compare(record, schedule);
     ++compared;
   }
-  CHECK(compared == 135);
+  CHECK(compared == expected);
+}
+
+TEST_CASE("1f1b: the orders, times, bubbles and peaks of the original generators") {
+  compare_file("1f1b.json", "1f1b", 135);
 }
 
 TEST_CASE("gpipe: the orders, times, bubbles and peaks of the original generator") {
-  if (!is_here()) return;
-  std::size_t compared = 0;
-  for (const json& record : entries_of("gpipe.json")) {
-    if (record.contains("error")) continue;
-    compare(record, "gpipe");
-    ++compared;
-  }
-  CHECK(compared == 45);
+  compare_file("gpipe.json", "gpipe", 45);
 }
 
 TEST_CASE("eager-1f1b: the orders, times, bubbles and peaks of the original generator") {
-  if (!is_here()) return;
-  std::size_t compared = 0;
-  for (const json& record : entries_of("eager_1f1b.json")) {
-    if (record.contains("error")) continue;
-    compare(record, "eager-1f1b");
-    ++compared;
-  }
-  CHECK(compared == 36);
+  compare_file("eager_1f1b.json", "eager-1f1b", 36);
 }
 
 TEST_CASE("interleaved-1f1b: the orders, times, bubbles and peaks of the original generators") {
+  compare_file("interleaved_1f1b.json", "interleaved-1f1b", 225);
+}
+
+TEST_CASE("looped-bfs: the orders, times, bubbles and peaks of the original generator") {
+  compare_file("looped_bfs.json", "looped-bfs", 45);
+}
+
+TEST_CASE("zb-h1: the orders, times, bubbles and peaks of the fixed original generator") {
+  compare_file("zb_h1.json", "zb-h1", 45, "zbpp_light");
+}
+
+/// The original's other answers are of orders that it found for their times.
+TEST_CASE("zb-h2: the orders, times, bubbles and peaks of the original generator for equal times without latency") {
   if (!is_here()) return;
+  const json equal = {{"tF", 1}, {"tB", 1}, {"tW", 1}, {"tC", 0}};
   std::size_t compared = 0;
-  for (const json& record : entries_of("interleaved_1f1b.json")) {
-    if (record.contains("error")) continue;
-    compare(record, "interleaved-1f1b");
+  for (const json& record : entries_of("zb_h2.json")) {
+    if (record.at("times") != equal) continue;
+    compare(record, "zb-h2");
     ++compared;
   }
-  CHECK(compared == 225);
+  CHECK(compared == 9);
+}
+
+TEST_CASE("1f1b-v: the orders, times, bubbles and peaks of the original generator") {
+  compare_file("1f1b_v.json", "1f1b-v", 45);
+}
+
+TEST_CASE("zb-v: the orders, times, bubbles and peaks of both fixed original generators") {
+  compare_file("zb_v.json", "zb-v", 45, "zero-bubble.handcrafted_zb_v");
+  compare_file("zb_v.json", "zb-v", 45, "torch.");
+}
+
+TEST_CASE("interleaved-zb-h1: the orders, times, bubbles and peaks of the original generator") {
+  compare_file("interleaved_zb1p.json", "interleaved-zb-h1", 45);
 }
 
 TEST_CASE("gpipe and 1f1b: the answers for stages of unequal times") {

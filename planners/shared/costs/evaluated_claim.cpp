@@ -5,6 +5,7 @@
 #include "sim/model/check_plan.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/replicas.hpp"
+#include "sim/schedule/fixed/fixed_program.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -36,9 +37,10 @@ bool has_uneven_turns(const Plan& plan) {
          plan.stages.end();
 }
 
-/// Microbatches after which the replicas of all stages have had the same number of turns: about as many as there are
-/// devices, unless that takes many more.
+/// Microbatches after which a fixed order repeats itself, or the replicas of all stages have had the same number of
+/// turns: about as many as there are devices, unless that takes many more.
 std::int64_t group_of(const Plan& plan) {
+  if (has_fixed_orders(plan.schedule)) return repeating_microbatches(plan);
   const auto devices = std::ssize(Replicas(plan).devices());
   std::int64_t turns = 1;
   for (const Stage& stage : plan.stages) turns = std::min(std::lcm(turns, alternating_replicas(stage)), devices + 1);
@@ -56,7 +58,8 @@ void require_connected(const PlanRequest& request, const Plan& plan) {
 std::int64_t evaluated_microbatches(const Plan& plan) {
   const std::int64_t group = group_of(plan);
   const std::int64_t affordable = kEvaluatedWork / (std::ssize(plan.stages) * group);
-  return std::min(plan.microbatches, std::max(kLeastGroups, affordable) * group);
+  const std::int64_t most = std::max(kLeastGroups, affordable) * group;
+  return plan.microbatches <= most ? plan.microbatches : most + (plan.microbatches - most) % group;
 }
 
 Figures evaluated_claim(const PlanRequest& request, const Plan& plan) {
@@ -79,8 +82,7 @@ Figures evaluated_claim(const PlanRequest& request, const Plan& plan) {
 
 bool is_claim_evaluated(const Plan& plan) {
   const ScheduleFamily& family = require_family(plan.schedule.name);
-  return family.synchronous &&
-         (family.placement != straight_placement || has_pipelines(plan) || has_uneven_turns(plan));
+  return family.synchronous && (has_fixed_orders(plan.schedule) || has_pipelines(plan) || has_uneven_turns(plan));
 }
 
 }  // namespace stagecraft

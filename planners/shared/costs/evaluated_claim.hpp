@@ -6,11 +6,11 @@
 
 namespace stagecraft {
 
-/// The claim for a synchronous plan for which no formula holds: its schedule puts several stages on each device
-/// (`interleaved-1f1b`), it has several pipelines, or replicas of neighbours take turns in different numbers. It is the
-/// evaluated time of its iteration, with transfers, all-reduces and updates. A plan of more than about 16,000
+/// The claim for a synchronous plan for which no formula holds: its schedule has fixed orders (`ScheduleFamily::orders`),
+/// it has several pipelines, or replicas of neighbours take turns in different numbers. It is the evaluated time of its
+/// iteration, with transfers, all-reduces and updates. A plan of more than about 16,000
 /// microbatches on stages is evaluated with fewer groups of about as many microbatches as there are devices, at least
-/// four groups; each further group takes as long as the last one of these.
+/// four groups and what is left of the last one; each further group takes as long as one of these.
 /// **Requires** a plan that breaks no rule, unless devices that have to talk are not connected. **Throws** InputError
 /// in that case, and if the schedule refuses the plan.
 /// **Cost** of one or two evaluations.

@@ -29,7 +29,9 @@ namespace {
 EvenShape shape_of(const Plan& plan) { return {plan.stages.size(), plan.stages.front().replicas.size()}; }
 
 /// Whether every stage has a run of devices of its own.
-bool is_straight(const EvenShape& shape, const Plan& plan) { return plan.stages.size() == shape.length; }
+bool is_straight(const EvenShape& shape, const Plan& plan) {
+  return plan.stages.size() == shape.length && !has_fixed_orders(plan.schedule);
+}
 
 /// Best-first: the cut that seems fastest is looked at more closely, until the one that seems fastest is a plan that
 /// fits.
@@ -144,7 +146,7 @@ class EvenPipelines {
   /// makes one cut faster than another is the forwards that a stage runs before its first backward, if it does not run
   /// all of them.
   [[nodiscard]] std::optional<Plan> equal(const Plan& plan, EqualCut wish, const LayerGraph& profile) const {
-    if (require_family(request_.schedule.name).placement != straight_placement) return std::nullopt;
+    if (has_fixed_orders(request_.schedule)) return std::nullopt;
     const ScheduleProgram program = require_schedule(request_.graph, request_.platform, plan);
     const auto replicas = std::ssize(plan.stages.front().replicas);
     const bool runs_all_first = program.in_flight.back() * replicas >= plan.microbatches;
@@ -175,8 +177,7 @@ class EvenPipelines {
   /// stage: the one with the better claim, if one fits.
   [[nodiscard]] std::optional<Planned> all_recomputed() const {
     std::optional<Planned> best;
-    const bool is_straight = require_family(request_.schedule.name).placement == straight_placement;
-    if (is_straight || !may_recompute(request_.memory) || request_.only_shape) return best;
+    if (!has_fixed_orders(request_.schedule) || !may_recompute(request_.memory) || request_.only_shape) return best;
     for (const std::string recompute : {"layer", "stage"}) {
       PlanResult result = EvenPipelines(planner_, request_, shapes_, recompute).best();
       auto* planned = std::get_if<Planned>(&result);
@@ -212,8 +213,7 @@ class EvenPipelines {
   [[nodiscard]] Planned faster(Planned best) const {
     const bool saves = std::ranges::any_of(best.plan.stages, [](const Stage& stage) { return !stage.memory.empty(); });
     if (saves && recompute_ == "none") return best;
-    const bool is_straight = require_family(request_.schedule.name).placement == straight_placement;
-    if (!is_straight && is_claim_evaluated(best.plan) && !request_.only_shape) return shifted(std::move(best));
+    if (has_fixed_orders(request_.schedule) && !request_.only_shape) return shifted(std::move(best));
     try {
       std::optional<Plan> other = equal(best.plan, EqualCut::Fastest, request_.graph);
       if (!other || claimed_time(*other) > claimed_time(best.plan)) return best;

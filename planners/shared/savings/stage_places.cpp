@@ -41,6 +41,10 @@ ScheduleProgram compile_for(const PlannerInfo& planner, const PlanRequest& reque
     throw InputError(who + " puts one stage on a device; the schedule " + quote(family.name) +
                      " places stages in another way");
   }
+  if (has_fixed_orders(request.schedule)) {
+    throw InputError(who + " has no formula for the time of the schedule " + quote(family.name), {},
+                     "the planner uniform or gpipe; or choose pipedream, 1f1b, eager-1f1b or gpipe");
+  }
   ScheduleProgram program = require_schedule(request.graph, request.platform, trivial_plan(planner, request, devices));
   if (!program.reaches_in_flight) {
     throw InputError(who + " has to know how many microbatches are in flight before it cuts the model; in " +

@@ -122,7 +122,7 @@ class LivePlanner {
 
   [[nodiscard]] std::variant<LivePlan, std::string> plan() {
     if (now_.is_analytic()) return "channels of the analytic network stay as they are";
-    if (before_.at_once || next_.at_once) return "stages share a device";
+    if (before_.at_once || next_.at_once) return "a schedule makes the orders of an iteration at once";
     if (std::string why = why_not_ordered(orders_around(before_, live_.first), orders_); !why.empty()) return why;
     if (std::string why = find_moves(); !why.empty()) return why;
     live_.shapes.push_back({shape_of(next_.kept), {live_.first, live_.first, true}});

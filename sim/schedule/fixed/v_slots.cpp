@@ -1,4 +1,4 @@
-#include "sim/schedule/v_slots.hpp"
+#include "sim/schedule/fixed/v_slots.hpp"
 
 #include "sim/base/error.hpp"
 

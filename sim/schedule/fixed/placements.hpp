@@ -1,0 +1,16 @@
+#pragma once
+
+#include "sim/schedule/schedule_family.hpp"
+
+namespace stagecraft {
+
+/// The number of stages on each device, as the parameter `chunks` of a family.
+[[nodiscard]] OptionInfo chunks_parameter();
+
+/// Stage s on device s mod `devices`, as often as there are `chunks`.
+[[nodiscard]] Placement round_placement(std::size_t devices, const Options& parameters);
+
+/// A V: one stage on each device from the first to the last, then another one on each from the last to the first.
+[[nodiscard]] Placement v_placement(std::size_t devices, const Options& parameters);
+
+}  // namespace stagecraft

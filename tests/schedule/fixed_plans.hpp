@@ -1,0 +1,51 @@
+#pragma once
+
+#include "sim/schedule/schedule_family.hpp"
+#include "tests/schedule/chains.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stagecraft::testing {
+
+/// The families with fixed orders.
+inline std::vector<const ScheduleFamily*> fixed_families() {
+  std::vector<const ScheduleFamily*> families;
+  for (const ScheduleFamily* family : all_families()) {
+    if (family->orders != nullptr) families.push_back(family);
+  }
+  return families;
+}
+
+/// One layer for each stage, placed as the schedule wants them; the r-th replicas are on devices of their own.
+inline Plan fixed_plan(const ScheduleChoice& schedule, std::size_t devices, std::int64_t microbatches,
+                       std::size_t replicas = 1) {
+  const Placement placement = require_family(schedule.name).placement(devices, schedule_parameters(schedule));
+  Plan plan = straight(placement.size(), microbatches, schedule.name);
+  plan.schedule = schedule;
+  for (std::size_t s = 0; s < placement.size(); ++s) {
+    plan.stages[s].replicas.clear();
+    for (std::size_t r = 0; r < replicas; ++r) {
+      plan.stages[s].replicas.emplace_back(DeviceId(r * devices + placement[s].device));
+    }
+  }
+  return plan;
+}
+
+/// By stage: the most microbatches in flight in the orders. A split backward ends with its weight half.
+inline std::vector<std::int64_t> in_flight_of(const Schedule& schedule, std::size_t stages) {
+  std::vector<std::int64_t> most(stages);
+  for (const DeviceOrder& order : schedule.devices) {
+    std::vector<std::int64_t> pending(stages);
+    for (const Action& action : order.actions) {
+      const std::size_t s = action.stage.value();
+      if (action.kind == ActionKind::Forward) most[s] = std::max(most[s], ++pending[s]);
+      if (action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight) --pending[s];
+    }
+  }
+  return most;
+}
+
+}  // namespace stagecraft::testing
