@@ -32,9 +32,10 @@ using Placement = std::vector<Chunk>;
 struct FixedPipeline {
   std::int64_t devices = 1;
   std::int64_t chunks = 1;  ///< stages on each device
-  std::int64_t microbatches = 1;
+  std::int64_t microbatches = 1;  ///< of all its directions together
 };
-/// By device of the pipeline: its actions on stages and microbatches that are both counted from 0.
+/// By device of the pipeline: its actions on stages and microbatches that are both counted from 0. Stages count through
+/// all pipelines of the placement, microbatches in each.
 using FixedOrders = std::vector<std::vector<Action>>;
 
 /// A schedule family is a function described by a value.
@@ -56,6 +57,8 @@ struct ScheduleFamily {
   std::string (*needs)(const FixedPipeline& pipeline, const Options& parameters) = nullptr;
   /// With `orders`: the microbatches after which a long order repeats itself. Null: as many as there are devices.
   std::int64_t (*repeats)(const FixedPipeline& pipeline, const Options& parameters) = nullptr;
+  /// With `orders`: a pipeline has an even number of devices.
+  bool even_devices = false;
   /// Where a planner is to put the stages that it cuts for a chain of that many devices.
   Placement (*placement)(std::size_t devices, const Options& parameters) = straight_placement;
 };

@@ -1,5 +1,6 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "tests/paths.hpp"
+#include "tests/schedule/compiled.hpp"
 #include "tests/schedule/fixed_plans.hpp"
 
 #include <doctest/doctest.h>
@@ -30,14 +31,25 @@ Seconds duration(const json& times, const char* kind, std::size_t stage) {
   return Seconds(times.at(std::string("t") + kind).get<double>());
 }
 
-std::string order_of(const Timeline& timeline, std::size_t device) {
-  const std::map<OpKind, char> letters = {
-      {OpKind::Forward, 'F'}, {OpKind::Backward, 'B'}, {OpKind::BackwardInput, 'I'}, {OpKind::BackwardWeight, 'W'}};
+/// `3F0`, or `2F1'` for what runs in the second of two pipelines, whose stages and microbatches the records count anew.
+std::string action_text(const Action& action, const Plan& plan) {
+  const std::map<ActionKind, char> letters = {{ActionKind::Forward, 'F'},
+                                              {ActionKind::Backward, 'B'},
+                                              {ActionKind::BackwardInput, 'I'},
+                                              {ActionKind::BackwardWeight, 'W'}};
+  const std::int64_t pipelines = Replicas(plan).pipelines();
+  const bool is_second = plan.stages[action.stage.value()].pipeline == 1;
+  return std::to_string(action.stage.value() - (is_second ? testing::layers_of(plan) : 0)) + letters.at(action.kind) +
+         std::to_string(action.microbatch / pipelines) + (is_second ? "'" : "");
+}
+
+std::string order_of(const std::vector<Action>& actions, const Plan& plan) {
   std::string order;
-  for (const TimelineEntry& entry : timeline) {
-    if (!is_compute(entry.kind) || entry.from.value() != device) continue;
+  for (std::size_t i = 0; i < actions.size(); ++i) {
     if (!order.empty()) order += ',';
-    order += std::to_string(entry.stage.value()) + letters.at(entry.kind) + std::to_string(entry.microbatch);
+    const std::string text = action_text(actions[i], plan);
+    const bool is_pair = i + 1 < actions.size() && actions[i + 1].joined;
+    order += is_pair ? "(" + text + ";" + action_text(actions[++i], plan) + ")OVERLAP_F_B" : text;
   }
   return order;
 }
@@ -58,16 +70,17 @@ void compare(const json& record, const char* schedule) {
   const auto m = record.at("m").get<std::int64_t>();
   const json& times = record.at("times");
   const Plan plan = plan_of(record, schedule);
-  LayerGraph graph = testing::chain(plan.stages.size(), 0, 0);
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+  LayerGraph graph = testing::chain(testing::layers_of(plan), 0, 0);
+  for (std::size_t s = 0; s < graph.layers.size(); ++s) {
     Layer& layer = graph.layers[LayerId(s)];
     layer.forward = duration(times, "F", s);
     layer.backward = duration(times, "B", s) + duration(times, "W", s);
     layer.backward_weight = duration(times, "W", s);
   }
-  Timeline timeline;
-  const Report report = evaluate_plan(graph, testing::pairwise(p, 1e9, times.at("tC").get<double>()), plan, {}, {},
-                                      collect_into(timeline));
+  const Platform platform = testing::pairwise(p, 1e9, times.at("tC").get<double>());
+  const ScheduleProgram program = require_schedule(graph, platform, plan);
+  const Schedule orders = program.orders({0, plan.microbatches});
+  const Report report = evaluate_program(graph, platform, program);
   CAPTURE(record.at("tool").get<std::string>());
   CAPTURE(p);
   CAPTURE(m);
@@ -81,7 +94,8 @@ void compare(const json& record, const char* schedule) {
   }
   for (std::size_t i = 0; i < p; ++i) {
     CHECK(report.devices[i].in_flight_peak == record.at("peak_chunks_release_at_W")[i].get<std::int64_t>());
-    if (record.contains("order")) CHECK(order_of(timeline, i) == record.at("order")[i].get<std::string>());
+    if (record.contains("order"))
+      CHECK(order_of(orders.devices[i].actions, plan) == record.at("order")[i].get<std::string>());
   }
 }
 
@@ -147,6 +161,34 @@ TEST_CASE("1f1b-v: the orders, times, bubbles and peaks of the original generato
 TEST_CASE("zb-v: the orders, times, bubbles and peaks of both fixed original generators") {
   compare_file("zb_v.json", "zb-v", 45, "zero-bubble.handcrafted_zb_v");
   compare_file("zb_v.json", "zb-v", 45, "torch.");
+}
+
+TEST_CASE("v-half, v-min: the orders, times, bubbles and peaks of the original generator") {
+  compare_file("v_half.json", "v-half", 45);
+  compare_file("v_min.json", "v-min", 45);
+}
+
+TEST_CASE("dualpipe, dualpipe-v: the orders, times, bubbles and peaks of the original generators") {
+  compare_file("dualpipe.json", "dualpipe", 30);
+  compare_file("dualpipev.json", "dualpipe-v", 60);
+}
+
+TEST_CASE("chimera: the orders, times, bubbles and peaks of the original generator") {
+  compare_file("chimera.json", "chimera", 30);
+}
+
+TEST_CASE("dualpipe, dualpipe-v: what the original generators refuse is refused") {
+  if (!is_here()) return;
+  std::size_t refused = 0;
+  for (const auto& [file, schedule] :
+       {std::pair("dualpipe.json", "dualpipe"), std::pair("dualpipev.json", "dualpipe-v")}) {
+    for (const json& record : entries_of(file)) {
+      if (!record.contains("error")) continue;
+      CHECK_FALSE(testing::refusal_of(plan_of(record, schedule)).empty());
+      ++refused;
+    }
+  }
+  CHECK(refused == 45);
 }
 
 TEST_CASE("interleaved-zb-h1: the orders, times, bubbles and peaks of the original generator") {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,13 +26,21 @@ inline Plan fixed_plan(const ScheduleChoice& schedule, std::size_t devices, std:
   const Placement placement = require_family(schedule.name).placement(devices, schedule_parameters(schedule));
   Plan plan = straight(placement.size(), microbatches, schedule.name);
   plan.schedule = schedule;
+  std::map<std::uint32_t, std::size_t> layers;  // by pipeline
   for (std::size_t s = 0; s < placement.size(); ++s) {
+    plan.stages[s].pipeline = placement[s].pipeline;
+    plan.stages[s].layers = {LayerId(layers[placement[s].pipeline]++)};
     plan.stages[s].replicas.clear();
     for (std::size_t r = 0; r < replicas; ++r) {
       plan.stages[s].replicas.emplace_back(DeviceId(r * devices + placement[s].device));
     }
   }
   return plan;
+}
+
+/// The layers of such a plan: those of its first pipeline are those of each.
+inline std::size_t layers_of(const Plan& plan) {
+  return static_cast<std::size_t>(std::ranges::count(plan.stages, 0U, &Stage::pipeline));
 }
 
 /// By stage: the most microbatches in flight in the orders. A split backward ends with its weight half.

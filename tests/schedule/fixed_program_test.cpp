@@ -1,5 +1,7 @@
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/schedule/check_schedule.hpp"
 #include "sim/schedule/device_peaks.hpp"
+#include "tests/random_cases.hpp"
 #include "tests/schedule/compiled.hpp"
 #include "tests/schedule/fixed_plans.hpp"
 
@@ -28,7 +30,7 @@ TEST_CASE("fixed orders: all microbatches run, what is in flight is counted, and
         CAPTURE(microbatches);
         Plan plan = fixed_plan({family->name, {}}, devices, microbatches);
         plan.training.input_gradient_release = 0.25 * static_cast<double>(microbatches % 3);
-        LayerGraph graph = chain(plan.stages.size(), 2, 4, 40, 1000, 100);
+        LayerGraph graph = chain(layers_of(plan), 2, 4, 40, 1000, 100);
         for (Layer& layer : graph.layers) layer.workspace = Bytes(30);
         const Platform platform = pairwise(devices, 100, 0.5);
         const ScheduleProgram program = require_schedule(graph, platform, plan);
@@ -42,11 +44,40 @@ TEST_CASE("fixed orders: all microbatches run, what is in flight is counted, and
   }
 }
 
+// Lowering refuses orders that deadlock.
+TEST_CASE("fixed orders: every size up to 12 devices and 40 microbatches has a valid order or is refused") {
+  std::int64_t size = 0;
+  for (const ScheduleFamily* family : fixed_families()) {
+    CAPTURE(family->name);
+    const bool has_chunks =
+        std::ranges::find(family->parameters, "chunks", &OptionInfo::name) != family->parameters.end();
+    for (const std::int64_t chunks : {2, 3, 4}) {
+      if (!has_chunks && chunks > 2) continue;
+      for (std::size_t devices = 1; devices <= 12; ++devices) {
+        for (std::int64_t microbatches = 1; microbatches <= 40; ++microbatches) {
+          if (!draws_all() && ++size % 17 != 0) continue;
+          CAPTURE(chunks);
+          CAPTURE(devices);
+          CAPTURE(microbatches);
+          ScheduleChoice choice{family->name, {}};
+          if (has_chunks) choice.parameters = {{"chunks", chunks}};
+          const Plan plan = fixed_plan(choice, devices, microbatches);
+          if (!refusal_of(plan).empty()) continue;
+          const ScheduleProgram program = compiled(plan);
+          const Schedule orders = program.orders({0, microbatches});
+          CHECK(check_schedule(chain_for(plan), pairwise_for(plan), plan, orders).empty());
+          CHECK_NOTHROW(static_cast<void>(evaluate_program(chain_for(plan), pairwise_for(plan), program)));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("fixed orders: counts of a long run are those of its whole orders") {
   for (const ScheduleFamily* family : fixed_families()) {
     CAPTURE(family->name);
     const std::int64_t microbatches = 3 << 16;
-    const Plan plan = fixed_plan({family->name, {}}, 3, microbatches);
+    const Plan plan = fixed_plan({family->name, {}}, family->even_devices ? 4 : 3, microbatches);
     const ScheduleProgram program = compiled(plan);
     CHECK(program.in_flight == in_flight_of(program.orders({0, microbatches}), plan.stages.size()));
   }
@@ -60,11 +91,13 @@ TEST_CASE("fixed orders: replicas run the orders of one by themselves, each with
       const auto all = static_cast<std::int64_t>(4 * replicas);
       const Plan plan = fixed_plan({family->name, {}}, 2, all, replicas);
       const ScheduleProgram program = compiled(plan);
+      const auto pipelines = static_cast<std::size_t>(Replicas(plan).pipelines());
       CHECK(program.in_flight == compiled(fixed_plan({family->name, {}}, 2, 4)).in_flight);
       for (const DeviceOrder& order : program.orders({0, all}).devices) {
         std::vector<Action> expected = orders[order.device.value() % 2].actions;
         for (Action& action : expected) {
-          action.microbatch = static_cast<std::uint32_t>(action.microbatch * replicas + order.device.value() / 2);
+          const auto of_direction = action.microbatch / pipelines * replicas + order.device.value() / 2;
+          action.microbatch = static_cast<std::uint32_t>(of_direction * pipelines + action.microbatch % pipelines);
         }
         CHECK(order.actions == expected);
       }
@@ -99,7 +132,7 @@ TEST_CASE("fixed orders: a plan whose stages lie elsewhere is refused") {
   CHECK(refusal("zb-h1", [](Plan& plan) { plan.stages[1].replicas = {DeviceId(1), DeviceId(2)}; }) ==
         "zb-h1 has equally many replicas of every stage, but stage 1 has 2 and stage 0 has 1");
   CHECK(refusal("zb-h1", [](Plan& plan) { plan.stages[1].pipeline = 1; }) ==
-        "zb-h1 runs a single pipeline, but stage 1 belongs to another one");
+        "zb-h1 has stage 1 in pipeline 0, but the plan has it in pipeline 1");
   const std::string in_turn = " gives the replicas of a stage whole microbatches in turn, equally many, but not those";
   CHECK(refusal("zb-h1", [](Plan& plan) { plan.stages[0].shares = {2, 1}; }, 2) == "zb-h1" + in_turn + " of stage 0");
   CHECK(refusal(

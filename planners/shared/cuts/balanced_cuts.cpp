@@ -76,6 +76,7 @@ Placement largest_placement(const ScheduleChoice& schedule, std::size_t devices,
   const ScheduleFamily& family = require_family(schedule.name);
   const Options parameters = schedule_parameters(schedule);
   for (std::size_t count = std::min(devices, stages); count > 0; --count) {
+    if (family.even_devices && count % 2 != 0) continue;
     Placement placement = family.placement(count, parameters);
     if (pipeline_stages(placement) <= stages) return placement;
   }

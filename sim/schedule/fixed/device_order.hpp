@@ -18,6 +18,8 @@ class DeviceOrderWriter {
   void backward(std::int64_t stage, std::int64_t microbatch);
   /// The input half of a backward. Its weight half is then pending.
   void input(std::int64_t stage, std::int64_t microbatch);
+  /// Makes the last two actions, a forward and a backward, one operation.
+  void join() { actions_.back().joined = true; }
   /// Of the weight halves that are pending, the first one or the last one.
   void oldest_weight();
   void newest_weight();

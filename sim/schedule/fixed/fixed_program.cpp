@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace stagecraft {
@@ -40,11 +41,14 @@ struct FixedFamily {
   }
 };
 
-/// Why the stage cannot be where it is; empty if it can. `first`: the first stage that the family has on its device.
-std::string place_problem(const Plan& plan, std::size_t s, std::size_t first) {
+/// Why the stage cannot be where it is; empty if it can. `pipeline`: that of the family's stage; `first`: the first
+/// stage that the family has on its device.
+std::string place_problem(const Plan& plan, std::size_t s, std::uint32_t pipeline, std::size_t first) {
   const Stage& stage = plan.stages[s];
   const std::size_t replicas = plan.stages.front().replicas.size();
-  if (stage.pipeline != 0) return fmt::format("runs a single pipeline, but stage {} belongs to another one", s);
+  if (stage.pipeline != pipeline) {
+    return fmt::format("has stage {} in pipeline {}, but the plan has it in pipeline {}", s, pipeline, stage.pipeline);
+  }
   const bool has_shares = std::ranges::adjacent_find(stage.shares, std::ranges::not_equal_to{}) != stage.shares.end();
   if (stage.replicas.size() > 1 && (has_shares || stage.replication != Replication::RoundRobin)) {
     return fmt::format(
@@ -90,10 +94,18 @@ ScheduleRefusals refusals_of(const FixedFamily& fixed, const PlanContext& contex
   if (std::ssize(plan.stages) != pipeline.devices * pipeline.chunks) {
     return {{each + "the plan has " + std::to_string(plan.stages.size()), hint}};
   }
+  if (fixed.family.even_devices && pipeline.devices % 2 != 0) {
+    return {
+        {fmt::format("{} needs an even number of devices, but the plan has {}", name, pipeline.devices), kCutsForIt}};
+  }
+  if (std::ranges::adjacent_find(plan.pipeline_shares, std::ranges::not_equal_to{}) != plan.pipeline_shares.end()) {
+    return {{name + " gives its pipelines microbatches in turn, equally many, but not those of the plan", ""}};
+  }
   const auto devices = static_cast<std::size_t>(pipeline.devices);
-  const std::vector<std::size_t> firsts = firsts_of(fixed.family.placement(devices, fixed.parameters));
+  const Placement placement = fixed.family.placement(devices, fixed.parameters);
+  const std::vector<std::size_t> firsts = firsts_of(placement);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    const std::string problem = place_problem(plan, s, firsts[s]);
+    const std::string problem = place_problem(plan, s, placement[s].pipeline, firsts[s]);
     if (!problem.empty()) return {{name + " " + problem, kCutsForIt}};
   }
   if (std::ssize(context.replicas.devices()) != pipeline.devices * fixed.replicas) {
@@ -152,12 +164,23 @@ FixedFamily fixed_family(const ScheduleFamily& family, const Options& parameters
   return {family, parameters, {std::ssize(plan.stages) / chunks, chunks, microbatches}, replicas};
 }
 
+/// What the replicas of that number run together: of one pipeline, or of one for each direction.
+std::int64_t microbatches_of(const KeptPlan& kept, std::size_t lane) {
+  std::int64_t sum = 0;
+  std::set<std::uint32_t> counted;
+  for (StageId id : indices<StageId>(kept.plan.stages.size())) {
+    if (!counted.insert(kept.plan.stages[id.value()].pipeline).second) continue;
+    sum += kept.replicas.count(kept.replicas.of(id)[lane], kept.plan.microbatches);
+  }
+  return sum;
+}
+
 Schedule schedule_of(const KeptPlan& kept, const FixedFamily& fixed) {
   const Replicas& replicas = kept.replicas;
   const auto devices = static_cast<std::size_t>(fixed.pipeline.devices);
   Schedule schedule;
   for (std::size_t lane = 0; lane < static_cast<std::size_t>(fixed.replicas); ++lane) {
-    const std::int64_t own = replicas.count(replicas.of(StageId(0))[lane], kept.plan.microbatches);
+    const std::int64_t own = microbatches_of(kept, lane);
     FixedOrders orders = fixed.orders(own);
     for (std::size_t device = 0; device < devices; ++device) {
       for (Action& action : orders[device]) {

@@ -25,4 +25,11 @@ Placement v_placement(std::size_t devices, const Options& /*parameters*/) {
   return placement;
 }
 
+Placement both_ways_placement(std::size_t devices, const Options& /*parameters*/) {
+  Placement placement;
+  for (std::size_t device = 0; device < devices; ++device) placement.push_back({device, 0});
+  for (std::size_t device = devices; device-- > 0;) placement.push_back({device, 1});
+  return placement;
+}
+
 }  // namespace stagecraft

@@ -13,4 +13,7 @@ namespace stagecraft {
 /// A V: one stage on each device from the first to the last, then another one on each from the last to the first.
 [[nodiscard]] Placement v_placement(std::size_t devices, const Options& parameters);
 
+/// Two pipelines: stage s of the first one on device s, of the second one on the device that is as far from the end.
+[[nodiscard]] Placement both_ways_placement(std::size_t devices, const Options& parameters);
+
 }  // namespace stagecraft

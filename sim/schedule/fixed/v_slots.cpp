@@ -1,6 +1,7 @@
 #include "sim/schedule/fixed/v_slots.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/schedule/fixed/device_order.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -20,34 +21,34 @@ namespace {
 // **Invariant**: a pass moves to an earlier slot only, and slots are visited in their order. So each pass is visited
 // once, at its first slot.
 
-constexpr std::int64_t kBlock = 6;  ///< slots from a microbatch's passes to those of the next one
-constexpr std::size_t kPasses = 5;
+constexpr std::int64_t kBlockSlots = 6;  ///< slots from a microbatch's passes to those of the next one
+constexpr std::size_t kVPasses = 5;
 
-enum class Pass : std::uint8_t { Forward0, Forward1, Input1, Input0, Weight, Idle };
+enum class VPass : std::uint8_t { Forward0, Forward1, Input1, Input0, Weight, Idle };
 
-bool is_forward(Pass pass) { return pass == Pass::Forward0 || pass == Pass::Forward1; }
-bool is_input(Pass pass) { return pass == Pass::Input1 || pass == Pass::Input0; }
+bool is_forward(VPass pass) { return pass == VPass::Forward0 || pass == VPass::Forward1; }
+bool is_input(VPass pass) { return pass == VPass::Input1 || pass == VPass::Input0; }
 
-struct Slot {
-  Pass pass = Pass::Idle;
+struct VSlot {
+  VPass pass = VPass::Idle;
   std::int64_t number = 0;  ///< its microbatch; of a weight half, how many are before it on the device
 };
 
 /// What a device holds after a slot.
-struct Held {
+struct HeldAfter {
   std::int64_t stashes = 0;
   std::int64_t inputs = 0;  ///< input halves whose weight half has not run
-  friend bool operator==(const Held&, const Held&) = default;
+  friend bool operator==(const HeldAfter&, const HeldAfter&) = default;
 };
 
 /// Whether weight halves have slots of their own, or are thought to run in every idle slot.
-enum class Weights : std::uint8_t { Placed, InIdleSlots };
+enum class WeightSlots : std::uint8_t { Placed, InIdleSlots };
 
-Held held_after(Held held, Pass pass, Weights weights) {
+HeldAfter held_after(HeldAfter held, VPass pass, WeightSlots weights) {
   if (is_forward(pass)) ++held.stashes;
   if (is_input(pass)) ++held.inputs;
-  const bool fills = pass == Pass::Idle && weights == Weights::InIdleSlots && held.inputs > 0;
-  if (fills || pass == Pass::Weight) {
+  const bool fills = pass == VPass::Idle && weights == WeightSlots::InIdleSlots && held.inputs > 0;
+  if (fills || pass == VPass::Weight) {
     --held.stashes;
     --held.inputs;
   }
@@ -55,19 +56,19 @@ Held held_after(Held held, Pass pass, Weights weights) {
 }
 
 /// The slots of a device.
-class Row {
+class SlotRow {
  public:
   [[nodiscard]] std::int64_t end() const { return std::ssize(slots_); }
-  [[nodiscard]] const Slot& operator[](std::int64_t slot) const { return slots_[static_cast<std::size_t>(slot)]; }
-  [[nodiscard]] std::int64_t at(Pass pass, std::int64_t number) const {
+  [[nodiscard]] const VSlot& operator[](std::int64_t slot) const { return slots_[static_cast<std::size_t>(slot)]; }
+  [[nodiscard]] std::int64_t at(VPass pass, std::int64_t number) const {
     return at_[static_cast<std::size_t>(pass)][static_cast<std::size_t>(number)];
   }
 
-  [[nodiscard]] bool has(const Slot& pass) const {
+  [[nodiscard]] bool has(const VSlot& pass) const {
     return pass.number < std::ssize(at_[static_cast<std::size_t>(pass.pass)]);
   }
 
-  void put(std::int64_t slot, Slot pass) {
+  void put(std::int64_t slot, VSlot pass) {
     const auto position = static_cast<std::size_t>(slot);
     if (slots_.size() <= position) slots_.resize(position + 1);
     slots_[position] = pass;
@@ -93,45 +94,45 @@ class Row {
     std::int64_t waiting = 0;
     std::int64_t placed = 0;
     for (std::int64_t slot = 0; slot < end() || waiting > 0; ++slot) {
-      const Pass pass = slot < end() ? (*this)[slot].pass : Pass::Idle;
+      const VPass pass = slot < end() ? (*this)[slot].pass : VPass::Idle;
       if (is_input(pass)) ++waiting;
-      if (pass != Pass::Idle || waiting == 0) continue;
-      put(slot, {Pass::Weight, placed++});
+      if (pass != VPass::Idle || waiting == 0) continue;
+      put(slot, {VPass::Weight, placed++});
       --waiting;
     }
   }
   void drop_weights() {
-    for (Slot& slot : slots_) {
-      if (slot.pass == Pass::Weight) slot = {};
+    for (VSlot& slot : slots_) {
+      if (slot.pass == VPass::Weight) slot = {};
     }
-    while (slots_.back().pass == Pass::Idle) slots_.pop_back();
+    while (slots_.back().pass == VPass::Idle) slots_.pop_back();
   }
 
  private:
-  std::vector<Slot> slots_;
-  std::array<std::vector<std::int64_t>, kPasses> at_;  ///< by pass, by number
+  std::vector<VSlot> slots_;
+  std::array<std::vector<std::int64_t>, kVPasses> at_;  ///< by pass, by number
 };
 
 /// What a device holds before each of its slots, and how far passes may move within a cap.
-class Levels {
+class HeldLevels {
  public:
-  Levels(const Row& row, Weights weights) : weights_(weights), before_(1) { go_on(row, 0); }
+  HeldLevels(const SlotRow& row, WeightSlots weights) : weights_(weights), before_(1) { go_on(row, 0); }
 
-  [[nodiscard]] std::int64_t peak() const { return std::ranges::max(before_, {}, &Held::stashes).stashes; }
+  [[nodiscard]] std::int64_t peak() const { return std::ranges::max(before_, {}, &HeldAfter::stashes).stashes; }
 
   /// Whether the device holds no more than `cap` if the pass at `from` moves to the idle slot `to`.
-  [[nodiscard]] bool allows(const Row& row, std::int64_t from, std::int64_t to, std::int64_t cap) const {
-    Held held = before_[static_cast<std::size_t>(to)];
+  [[nodiscard]] bool allows(const SlotRow& row, std::int64_t from, std::int64_t to, std::int64_t cap) const {
+    HeldAfter held = before_[static_cast<std::size_t>(to)];
     for (std::int64_t slot = to; slot < row.end(); ++slot) {
       if (slot > from && held == before_[static_cast<std::size_t>(slot)]) return true;
-      const Pass pass = slot == to ? row[from].pass : slot == from ? Pass::Idle : row[slot].pass;
+      const VPass pass = slot == to ? row[from].pass : slot == from ? VPass::Idle : row[slot].pass;
       held = held_after(held, pass, weights_);
       if (held.stashes > cap) return false;
     }
     return true;
   }
   /// The row has changed from the slot on.
-  void go_on(const Row& row, std::int64_t slot) {
+  void go_on(const SlotRow& row, std::int64_t slot) {
     before_.resize(static_cast<std::size_t>(row.end()) + 1);
     for (; slot < row.end(); ++slot) {
       const auto position = static_cast<std::size_t>(slot);
@@ -140,19 +141,19 @@ class Levels {
   }
 
  private:
-  Weights weights_;
-  std::vector<Held> before_;  ///< by slot, then after the last one
+  WeightSlots weights_;
+  std::vector<HeldAfter> before_;  ///< by slot, then after the last one
 };
 
-class Grid {
+class SlotGrid {
  public:
-  Grid(std::int64_t devices, std::int64_t microbatches, const std::function<SlotOffsets(std::int64_t)>& offsets)
-      : microbatches_(microbatches), rows_(static_cast<std::size_t>(devices)) {
-    for (std::int64_t device = 0; device < devices; ++device) {
+  SlotGrid(const FixedPipeline& pipeline, const std::function<SlotOffsets(std::int64_t)>& offsets)
+      : microbatches_(pipeline.microbatches), rows_(static_cast<std::size_t>(pipeline.devices)) {
+    for (std::int64_t device = 0; device < devices(); ++device) {
       const SlotOffsets own = offsets(device);
-      for (std::int64_t i = 0; i < microbatches; ++i) {
+      for (std::int64_t i = 0; i < microbatches_; ++i) {
         for (std::size_t pass = 0; pass < own.size(); ++pass) {
-          row(device).put(own[pass] + kBlock * i, {static_cast<Pass>(pass), i});
+          row(device).put(own.at(pass) + kBlockSlots * i, {static_cast<VPass>(pass), i});
         }
       }
     }
@@ -160,73 +161,73 @@ class Grid {
 
   void make_dense() {
     fill_weights();
-    move_earlier(Weights::Placed);
+    move_earlier(WeightSlots::Placed);
     squeeze();
-    for (Row& row : rows_) row.drop_weights();
-    move_earlier(Weights::InIdleSlots);
+    for (SlotRow& row : rows_) row.drop_weights();
+    move_earlier(WeightSlots::InIdleSlots);
     fill_weights();
     squeeze();
-    for (Row& row : rows_) row.drop_weights();
+    for (SlotRow& row : rows_) row.drop_weights();
   }
 
-  [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
+  [[nodiscard]] const std::vector<SlotRow>& rows() const { return rows_; }
 
  private:
   [[nodiscard]] std::int64_t devices() const { return std::ssize(rows_); }
-  [[nodiscard]] Row& row(std::int64_t device) { return rows_[static_cast<std::size_t>(device)]; }
-  [[nodiscard]] const Row& row(std::int64_t device) const { return rows_[static_cast<std::size_t>(device)]; }
+  [[nodiscard]] SlotRow& row(std::int64_t device) { return rows_[static_cast<std::size_t>(device)]; }
+  [[nodiscard]] const SlotRow& row(std::int64_t device) const { return rows_[static_cast<std::size_t>(device)]; }
   void fill_weights() {
-    for (Row& row : rows_) row.fill_weights();
+    for (SlotRow& row : rows_) row.fill_weights();
   }
 
   /// The device whose pass of the same kind and microbatch comes before.
-  [[nodiscard]] std::optional<std::int64_t> giver(std::int64_t device, Pass pass) const {
-    if (pass == Pass::Weight) return std::nullopt;
-    const bool is_down = pass == Pass::Forward0 || pass == Pass::Input1;
+  [[nodiscard]] std::optional<std::int64_t> giver(std::int64_t device, VPass pass) const {
+    if (pass == VPass::Weight) return std::nullopt;
+    const bool is_down = pass == VPass::Forward0 || pass == VPass::Input1;
     const std::int64_t giver = is_down ? device - 1 : device + 1;
     return giver < 0 || giver == devices() ? std::nullopt : std::optional(giver);
   }
 
   /// The last slot of what the pass waits for.
-  [[nodiscard]] std::int64_t last_input(std::int64_t device, const Slot& pass) const {
+  [[nodiscard]] std::int64_t last_input(std::int64_t device, const VSlot& pass) const {
     std::int64_t last = -1;
     if (const auto from = giver(device, pass.pass)) last = row(*from).at(pass.pass, pass.number);
     if (pass.number > 0) last = std::max(last, row(device).at(pass.pass, pass.number - 1));
-    if (pass.pass == Pass::Weight) return std::max(last, row(device).input(pass.number));
-    if (pass.pass == Pass::Forward0) return last;
-    const auto before = static_cast<Pass>(static_cast<std::size_t>(pass.pass) - 1);
+    if (pass.pass == VPass::Weight) return std::max(last, row(device).input(pass.number));
+    if (pass.pass == VPass::Forward0) return last;
+    const auto before = static_cast<VPass>(static_cast<std::size_t>(pass.pass) - 1);
     return std::max(last, row(device).at(before, pass.number));
   }
 
-  void move_earlier(Weights weights) {
-    std::vector<Levels> levels;
+  void move_earlier(WeightSlots weights) {
+    std::vector<HeldLevels> levels;
     std::int64_t cap = 0;
     std::int64_t end = 0;
-    for (const Row& row : rows_) {
+    for (const SlotRow& row : rows_) {
       cap = std::max(cap, levels.emplace_back(row, weights).peak());
       end = std::max(end, row.end());
     }
     enum class Phase : std::uint8_t { WarmUp, Steady, CoolDown } phase = Phase::WarmUp;
     for (std::int64_t slot = 0; slot < end; ++slot) {
       for (std::int64_t device = 0; device < devices(); ++device) {
-        if (slot >= row(device).end() || row(device)[slot].pass == Pass::Idle) continue;
-        const Slot& pass = row(device)[slot];
-        if (phase == Phase::WarmUp && pass.pass == Pass::Input0 && device == 0) phase = Phase::Steady;
-        if (phase == Phase::Steady && pass.pass == Pass::Forward0 && pass.number == microbatches_ - 1) {
+        if (slot >= row(device).end() || row(device)[slot].pass == VPass::Idle) continue;
+        const VSlot& pass = row(device)[slot];
+        if (phase == Phase::WarmUp && pass.pass == VPass::Input0 && device == 0) phase = Phase::Steady;
+        if (phase == Phase::Steady && pass.pass == VPass::Forward0 && pass.number == microbatches_ - 1) {
           phase = Phase::CoolDown;
           continue;
         }
-        const bool keeps = phase == Phase::WarmUp && weights == Weights::InIdleSlots;
+        const bool keeps = phase == Phase::WarmUp && weights == WeightSlots::InIdleSlots;
         if (phase != Phase::Steady && !keeps) move_within(device, slot, cap, levels[static_cast<std::size_t>(device)]);
       }
     }
   }
 
   /// Moves the pass to the earliest idle slot that its inputs and the cap allow.
-  void move_within(std::int64_t device, std::int64_t slot, std::int64_t cap, Levels& levels) {
-    Row& own = row(device);
+  void move_within(std::int64_t device, std::int64_t slot, std::int64_t cap, HeldLevels& levels) {
+    SlotRow& own = row(device);
     for (std::int64_t to = last_input(device, own[slot]) + 1; to < slot; ++to) {
-      if (own[to].pass != Pass::Idle || !levels.allows(own, slot, to, cap)) continue;
+      if (own[to].pass != VPass::Idle || !levels.allows(own, slot, to, cap)) continue;
       own.move(slot, to);
       levels.go_on(own, to);
       return;
@@ -235,7 +236,7 @@ class Grid {
 
   /// Runs the grid in its order with passes of one unit, each as early as its inputs allow.
   void squeeze() {
-    const std::vector<Row> order = std::exchange(rows_, std::vector<Row>(rows_.size()));
+    const std::vector<SlotRow> order = std::exchange(rows_, std::vector<SlotRow>(rows_.size()));
     std::vector<std::int64_t> next(order.size());
     std::vector<std::vector<std::int64_t>> inputs(order.size());  // slots of the input halves by device
     for (bool goes_on = true; goes_on;) {
@@ -243,8 +244,8 @@ class Grid {
       for (std::int64_t device = 0; device < devices(); ++device) {
         const auto own = static_cast<std::size_t>(device);
         for (; next[own] < order[own].end(); ++next[own]) {
-          const Slot& pass = order[own][next[own]];
-          if (pass.pass == Pass::Idle) continue;
+          const VSlot& pass = order[own][next[own]];
+          if (pass.pass == VPass::Idle) continue;
           const std::optional<std::int64_t> slot = earliest(device, pass, inputs[own]);
           if (!slot) break;
           row(device).put(*slot, pass);
@@ -259,44 +260,40 @@ class Grid {
   }
 
   /// The slot of the row's next pass; none while an input has no slot.
-  [[nodiscard]] std::optional<std::int64_t> earliest(std::int64_t device, const Slot& pass,
+  [[nodiscard]] std::optional<std::int64_t> earliest(std::int64_t device, const VSlot& pass,
                                                      const std::vector<std::int64_t>& inputs) const {
     std::int64_t slot = row(device).end();
     if (const auto from = giver(device, pass.pass)) {
       if (!row(*from).has(pass)) return std::nullopt;
       slot = std::max(slot, row(*from).at(pass.pass, pass.number) + 1);
     }
-    if (pass.pass == Pass::Weight) slot = std::max(slot, inputs[static_cast<std::size_t>(pass.number)] + 1);
+    if (pass.pass == VPass::Weight) slot = std::max(slot, inputs[static_cast<std::size_t>(pass.number)] + 1);
     return slot;
   }
 
   std::int64_t microbatches_;
-  std::vector<Row> rows_;  ///< by device
+  std::vector<SlotRow> rows_;  ///< by device
 };
 
 /// The row's passes as actions. Each idle slot takes a weight half, of the second stage before those of the first.
-std::vector<Action> actions_of(const Row& row, StageId first, StageId second) {
+std::vector<Action> actions_of(const SlotRow& row, std::int64_t first, std::int64_t second) {
   std::vector<Action> actions;
-  const auto add = [&](ActionKind kind, StageId stage, std::int64_t microbatch) {
-    Action& action = actions.emplace_back();
-    action.kind = kind;
-    action.stage = stage;
-    action.microbatch = static_cast<std::uint32_t>(microbatch);
-  };
   std::deque<std::int64_t> waiting_first;  // microbatches whose weight half has not run
   std::deque<std::int64_t> waiting_second;
   for (std::int64_t slot = 0; slot < row.end() || !waiting_first.empty() || !waiting_second.empty(); ++slot) {
-    const Slot pass = slot < row.end() ? row[slot] : Slot{};
-    const bool is_first = pass.pass == Pass::Forward0 || pass.pass == Pass::Input0;
-    if (is_forward(pass.pass)) add(ActionKind::Forward, is_first ? first : second, pass.number);
+    const VSlot pass = slot < row.end() ? row[slot] : VSlot{};
+    const bool is_first = pass.pass == VPass::Forward0 || pass.pass == VPass::Input0;
+    const std::int64_t stage = is_first ? first : second;
+    if (is_forward(pass.pass)) actions.push_back(action_of(ActionKind::Forward, stage, pass.number));
     if (is_input(pass.pass)) {
-      add(ActionKind::BackwardInput, is_first ? first : second, pass.number);
+      actions.push_back(action_of(ActionKind::BackwardInput, stage, pass.number));
       (is_first ? waiting_first : waiting_second).push_back(pass.number);
     }
-    if (pass.pass != Pass::Idle) continue;
-    std::deque<std::int64_t>& waiting = waiting_second.empty() ? waiting_first : waiting_second;
+    if (pass.pass != VPass::Idle) continue;
+    const bool takes_first = waiting_second.empty();
+    std::deque<std::int64_t>& waiting = takes_first ? waiting_first : waiting_second;
     if (waiting.empty()) continue;
-    add(ActionKind::BackwardWeight, waiting_second.empty() ? first : second, waiting.front());
+    actions.push_back(action_of(ActionKind::BackwardWeight, takes_first ? first : second, waiting.front()));
     waiting.pop_front();
   }
   return actions;
@@ -304,14 +301,13 @@ std::vector<Action> actions_of(const Row& row, StageId first, StageId second) {
 
 }  // namespace
 
-std::vector<std::vector<Action>> v_slot_orders(std::int64_t devices, std::int64_t microbatches,
-                                               const std::function<SlotOffsets(std::int64_t)>& offsets) {
-  Grid grid(devices, microbatches, offsets);
+FixedOrders v_slot_orders(const FixedPipeline& pipeline, const std::function<SlotOffsets(std::int64_t)>& offsets) {
+  SlotGrid grid(pipeline, offsets);
   grid.make_dense();
-  std::vector<std::vector<Action>> orders;
-  for (std::int64_t device = 0; device < devices; ++device) {
+  FixedOrders orders;
+  for (std::int64_t device = 0; device < pipeline.devices; ++device) {
     orders.push_back(
-        actions_of(grid.rows()[static_cast<std::size_t>(device)], StageId(device), StageId(2 * devices - 1 - device)));
+        actions_of(grid.rows()[static_cast<std::size_t>(device)], device, 2 * pipeline.devices - 1 - device));
   }
   return orders;
 }

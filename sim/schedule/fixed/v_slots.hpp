@@ -1,11 +1,10 @@
 #pragma once
 
-#include "sim/model/schedule.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 namespace stagecraft {
 
@@ -13,14 +12,13 @@ namespace stagecraft {
 /// half of the backward of the second one and of the first one. Those of each next microbatch are six slots later.
 using SlotOffsets = std::array<std::int64_t, 4>;
 
-/// The orders of a V schedule by device, for devices that hold the stages i and 2 p - 1 - i of a pipeline and run all
-/// `microbatches`. They are made on slots of one unit, whatever the times are: the passes of a microbatch repeat every
-/// six slots, weight halves fill idle slots, and the passes at the beginning and at the end move to earlier slots where
-/// no device then holds more than before.
+/// The orders of a V schedule, whose devices hold the stages i and 2 p - 1 - i. They are made on slots of one unit,
+/// whatever the times are: the passes of a microbatch repeat every six slots, weight halves fill idle slots, and the
+/// passes at the beginning and at the end move to earlier slots where no device then holds more than before.
 /// **Requires** offsets of different remainders modulo six on each device, with which inputs come before their use.
 /// **Cost** O(slots + p² · slots of the warm-up) for each device.
 /// **Source** Qi et al., Pipeline Parallelism with Controllable Memory (NeurIPS 2024).
-[[nodiscard]] std::vector<std::vector<Action>> v_slot_orders(
-    std::int64_t devices, std::int64_t microbatches, const std::function<SlotOffsets(std::int64_t device)>& offsets);
+[[nodiscard]] FixedOrders v_slot_orders(const FixedPipeline& pipeline,
+                                        const std::function<SlotOffsets(std::int64_t device)>& offsets);
 
 }  // namespace stagecraft
