@@ -19,15 +19,15 @@ bool is_full_duplex(const ScheduleChoice& schedule) {
 
 /// The load of the busiest stage or channel, or per microbatch that of the busiest channel. There is none if the
 /// platform lacks a route that the analytic network needs, if the plan has several pipelines, which share devices, if
-/// shares are unequal, or if a plan with literal orders has edges that skip stages: their tensors then go straight to
-/// their receivers, not from stage to stage.
+/// shares are unequal, if replicas are groups of devices, or if a plan with literal orders has edges that skip stages:
+/// their tensors then go straight to their receivers, not from stage to stage.
 std::optional<Seconds> load_of_chain(const LayerGraph& graph, const Platform& platform, const KeptPlan& kept,
                                      bool synchronous) {
   const Plan& plan = kept.plan;
   const bool is_literal = plan.schedule.name == "literal";
   if (is_literal && kept.work->boundaries() != chain_boundaries(graph, plan)) return std::nullopt;
   if (std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.pipeline != 0; })) return std::nullopt;
-  if (has_unequal_shares(plan)) return std::nullopt;
+  if (has_unequal_shares(plan) || kept.replicas.group_size() > 1) return std::nullopt;
   try {
     const PipelineTimes times = pipeline_times(graph, platform, kept);
     if (synchronous) return pipeline_load(times, plan.microbatches, is_full_duplex(plan.schedule));

@@ -4,6 +4,7 @@
 #include "experiments/run/judge.hpp"
 #include "experiments/run/planner_view.hpp"
 #include "experiments/run/update_size.hpp"
+#include "planners/shared/costs/evaluated_claim.hpp"
 #include "planners/shared/costs/limits.hpp"
 #include "planners/shared/savings/least_memory.hpp"
 #include "planners/shared/savings/memory_policy.hpp"
@@ -211,13 +212,9 @@ std::optional<std::int64_t> smaller_size_with_plan(const Planning& planning, con
 
 void require_sound(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
   const Plan& plan = program.kept->plan;
+  require_connected(graph, platform, plan);
   for (const Violation& violation : check_plan(graph, platform, plan)) {
-    const std::string what = "planner " + quote(plan.planner) + " made a plan that ";
-    if (violation.rule != Violation::Rule::Connection) {
-      throw InternalError(what + "breaks a rule: " + violation.message);
-    }
-    throw InputError(what + "needs a route that the platform does not have: " + violation.message, {},
-                     "give their nodes a nic; in an explicit platform, add a link, a route or a default_link");
+    throw InternalError("planner " + quote(plan.planner) + " made a plan that breaks a rule: " + violation.message);
   }
   const std::vector<Finding> findings = judge_program(graph, program);
   if (!findings.empty()) throw InputError(findings.front().message);

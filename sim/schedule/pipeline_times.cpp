@@ -148,7 +148,7 @@ Seconds busiest_replica(const PipelineTimes& times, std::size_t stage, std::int6
 PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, const KeptPlan& kept,
                              NetworkModel all_reduces) {
   kept.work->require_times();
-  if (kept.replicas.group_size() > 1) throw InputError("pipelines of groups of devices have no times in closed form");
+  STAGECRAFT_CHECK(kept.replicas.group_size() == 1, "pipelines of groups of devices have no times in closed form");
   const std::vector<Boundary> channels = chain_boundaries(graph, kept.plan);
   PipelineTimes times;
   for (std::size_t s = 0; s < kept.plan.stages.size(); ++s) {

@@ -41,8 +41,8 @@ struct PipelineTimes {
 };
 
 /// `all_reduces`: the network whose all-reduces the stages take; on the platform's `lowered_time`.
-/// **Requires** a plan of one pipeline without violations. **Throws** InputError for a device of unknown speed, and for
-/// replicas that are not connected to each other or to those of the next stage.
+/// **Requires** a plan of one pipeline without violations and without groups of devices. **Throws** InputError for a
+/// device of unknown speed, and for replicas that are not connected to each other or to those of the next stage.
 /// **Cost** O(layers + edges), and `smallest_bandwidth_both_ways` in each stage and for stages that follow each other.
 [[nodiscard]] PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, const KeptPlan& kept,
                                            NetworkModel all_reduces = NetworkModel::Analytic);

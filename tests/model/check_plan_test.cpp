@@ -32,7 +32,7 @@ TEST_CASE("check_plan: a good plan has no violations") {
   CHECK(judged([](Plan&) {}).empty());
 }
 
-TEST_CASE("check_plan: counts are positive") {
+TEST_CASE("check_plan: numbers lie in their ranges") {
   check_one(judged([](Plan& plan) { plan.microbatches = 0; }), Rule::Numbers, "microbatches is 0, less than 1");
   check_one(judged([](Plan& plan) { plan.stages[1].in_flight = 0; }), Rule::Numbers,
             "stage 1: in_flight is 0, less than 1");
@@ -40,6 +40,10 @@ TEST_CASE("check_plan: counts are positive") {
             "stage 1 has a negative swap_backlog");
   check_one(judged([](Plan& plan) { plan.training.boundary_buffers = -1; }), Rule::Numbers,
             "a number of copies or buffers in training is negative");
+  for (const std::int64_t zero : {-1, 4}) {
+    check_one(judged([&](Plan& plan) { plan.training.zero = zero; }), Rule::Numbers,
+              "training.zero is not between 0 and 3");
+  }
 }
 
 TEST_CASE("check_plan: every layer is in exactly one stage") {

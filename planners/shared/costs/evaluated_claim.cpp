@@ -2,6 +2,7 @@
 
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 #include "sim/model/check_plan.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/replicas.hpp"
@@ -49,9 +50,12 @@ std::int64_t group_of(const Plan& plan) {
 
 }  // namespace
 
-void require_connected(const PlanRequest& request, const Plan& plan) {
-  for (const Violation& violation : check_plan(request.graph, request.platform, plan)) {
-    if (violation.rule == Violation::Rule::Connection) throw InputError(violation.message);
+void require_connected(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  for (const Violation& violation : check_plan(graph, platform, plan)) {
+    if (violation.rule != Violation::Rule::Connection) continue;
+    throw InputError("planner " + quote(plan.planner) +
+                         " made a plan that needs a route that the platform does not have: " + violation.message,
+                     {}, "give their nodes a nic; in an explicit platform, add a link, a route or a default_link");
   }
 }
 
@@ -63,7 +67,7 @@ std::int64_t evaluated_microbatches(const Plan& plan) {
 }
 
 Figures evaluated_claim(const PlanRequest& request, const Plan& plan) {
-  require_connected(request, plan);
+  require_connected(request.graph, request.platform, plan);
   const std::int64_t group = group_of(plan);
   const std::int64_t part = evaluated_microbatches(plan);
   Figures figures;

@@ -16,8 +16,9 @@ namespace stagecraft {
 /// **Cost** of one or two evaluations.
 [[nodiscard]] Figures evaluated_claim(const PlanRequest& request, const Plan& plan);
 
-/// **Throws** InputError if devices that have to talk are not connected, which no evaluation bears.
-void require_connected(const PlanRequest& request, const Plan& plan);
+/// **Throws** InputError if devices that have to talk are not connected, which no evaluation bears. It names the plan's
+/// planner.
+void require_connected(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 
 /// The microbatches of the plan that `evaluated_claim` evaluates at most.
 [[nodiscard]] std::int64_t evaluated_microbatches(const Plan& plan);

@@ -105,7 +105,7 @@ Plan shortened(const PlanRequest& request, Plan plan) {
 /// flight. The microbatches that are not evaluated take the time of the slowest stage.
 void take_evaluation(const PlanRequest& request, const Platform& shared, const Plan& part, Seconds slowest,
                      Plan& plan) {
-  require_connected(request, part);
+  require_connected(request.graph, request.platform, part);
   const Report report = evaluate_plan(request.graph, shared, part);
   plan.predicted.peak_memory = report.figures().peak_memory;
   if (!plan.predicted.iteration_time) return;
