@@ -11,6 +11,8 @@
 namespace stagecraft {
 namespace {
 
+const char* const kV = " (V)";
+
 /// Of the stages of one pipeline: `9 + 4 x 2`, where stages in a row have as many.
 std::string stages_text(const std::vector<std::size_t>& replicas) {
   constexpr std::size_t kWidest = 24;
@@ -23,6 +25,21 @@ std::string stages_text(const std::vector<std::size_t>& replicas) {
     first = end;
   }
   return text;
+}
+
+/// Whether the stages go down the devices and back up again, one of each on every device.
+bool is_v(const std::vector<Stage>& stages) {
+  const std::size_t all = stages.size();
+  if (all < 4 || all % 2 != 0) return false;
+  std::set<DeviceId> devices;
+  std::size_t places = 0;
+  for (std::size_t s = 0; s < all / 2; ++s) {
+    if (stages[s].replicas != stages[all - 1 - s].replicas) return false;
+    const std::vector<DeviceId> own = devices_of(stages[s]);
+    devices.insert(own.begin(), own.end());
+    places += own.size();
+  }
+  return devices.size() == places;
 }
 
 /// The number of stages after which their devices repeat; all of them if they never do, or not regularly.
@@ -56,6 +73,10 @@ std::string configuration_text(const Plan& plan) {
     all.push_back(stage.replicas.size());
   }
   if (pipelines.size() < 2) {
+    if (is_v(plan.stages)) {
+      all.resize(all.size() / 2);
+      return stages_text(all) + kV;
+    }
     const std::size_t depth = regular_depth(plan);
     if (depth == all.size()) return stages_text(all);
     const std::size_t chunks = all.size() / depth;
@@ -69,10 +90,12 @@ std::string configuration_text(const Plan& plan) {
 
 std::string configuration_legend(const std::vector<std::string>& configurations) {
   const bool has_chunks = any_has(configurations, " chunks)");
-  if (!has_chunks && !any_has(configurations, " x ") && !any_has(configurations, " of ")) return "";
+  const bool has_v = any_has(configurations, kV);
+  if (!has_chunks && !has_v && !any_has(configurations, " x ") && !any_has(configurations, " of ")) return "";
   std::string text =
       "replicas of each stage; 9 + 4 x 2: one of 9, 4 stages of 2; 2 of 8 x 1: two pipelines of 8 stages";
   if (has_chunks) text += "; 4 x 8 (5 chunks): each device of 4 stages of 8 has 5 stages in turn";
+  if (has_v) text += "; 4 x 8 (V): each device of 4 stages of 8 has two stages of 8, which go down and up again";
   return text;
 }
 

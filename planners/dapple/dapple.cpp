@@ -5,6 +5,7 @@
 #include "planners/shared/costs/exchange_times.hpp"
 #include "planners/shared/costs/limits.hpp"
 #include "planners/shared/costs/pair_bandwidths.hpp"
+#include "planners/shared/costs/require_formula.hpp"
 #include "planners/shared/savings/side_by_side.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -44,6 +45,7 @@ std::string wanted_schedule(const PlanRequest& request) {
   if (is_asynchronous(request.schedule)) {
     throw InputError("planner 'dapple' plans for schedules that flush, not for " + quote(given));
   }
+  require_formula(dapple_planner, request);
   if (!asked.empty() && asked != given) {
     throw InputError(
         "planner 'dapple': warmup=" + policy + " is schedule " + quote(asked) + ", but " + quote(given) + " is given",

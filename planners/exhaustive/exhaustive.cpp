@@ -6,10 +6,14 @@
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/limits.hpp"
 #include "planners/shared/costs/pipeline_claim.hpp"
+#include "planners/shared/costs/require_formula.hpp"
 #include "sim/base/text.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 namespace stagecraft {
+
+extern const PlannerInfo exhaustive_planner;
+
 namespace exhaustive {
 namespace {
 
@@ -69,6 +73,7 @@ PlanResult plan_sampled(const PlanRequest& request) {
 }
 
 PlanResult plan_exhaustive(const PlanRequest& request) {
+  require_formula(exhaustive_planner, request);
   if (request.options.count("sample") > 0) return plan_sampled(request);
   const Found found = search(request, settings_of(request.options));
   if (!found.best) return nothing_fits(request, found);

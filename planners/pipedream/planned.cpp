@@ -2,7 +2,9 @@
 
 #include "planners/pipedream/update_rounds.hpp"
 #include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/evaluated_claim.hpp"
 #include "planners/shared/costs/pipeline_claim.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -80,7 +82,9 @@ Planned planned(const Problem& problem, const DownSets& states, const Answer& an
   place(states, answer.segments, problem.levels, outermost, {0}, plan.stages);
   for (Stage& stage : plan.stages) apply(problem.choices, stage);
   plan.rounds_per_update = rounds_of(problem.request, plan, problem.choices.weight_versions.has_value()).value_or(1);
-  plan.predicted = pipeline_claim(problem.request.graph, problem.request.platform, plan);
+  plan.predicted = has_fixed_orders(plan.schedule)
+                       ? evaluated_claim(problem.request, plan)
+                       : pipeline_claim(problem.request.graph, problem.request.platform, plan);
   result.details = details_of(problem, states, answer, plan);
   if (states.width > 0) {
     result.notes.push_back("the graph has too many down-sets; this plan is the best on " +

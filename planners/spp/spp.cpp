@@ -1,6 +1,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/pair_bandwidths.hpp"
+#include "planners/shared/costs/require_formula.hpp"
 #include "planners/shared/costs/stage_exchange.hpp"
 #include "planners/shared/costs/work.hpp"
 #include "planners/shared/savings/ledger_fit.hpp"
@@ -50,6 +51,7 @@ ScheduleChoice schedule_of(const PlanRequest& request) {
         "planner 'spp' plans flushed iterations, but schedule " + quote(request.schedule.name) + " has none", {},
         "use spp-pe or another synchronous schedule");
   }
+  require_formula(spp_planner, request);
   ScheduleChoice schedule = request.schedule;
   for (const char* name : kOfSchedule) {
     const std::string& asked = request.options.word(name);

@@ -18,7 +18,7 @@ namespace {
 /// By stage, what no run exceeds; empty if only the orders tell. Where times decide the order, a stage takes every
 /// forward that is ready while its backwards are late, so only a cap of its own limits it.
 std::vector<std::int64_t> most_in_flight_of(const ScheduleProgram& program) {
-  if (program.orders_are_given || !program.alike) return {};
+  if (program.orders_are_given) return {};
   if (program.strict) return program.in_flight;
   std::vector<std::int64_t> caps;
   for (const Stage& stage : program.kept->plan.stages) {
@@ -44,11 +44,12 @@ bool slows_down(const Platform& platform, const Event& event) {
 Sampling sampling_of(const ScheduleProgram& program, bool takes_all) {
   const Plan& plan = program.kept->plan;
   const Replicas& replicas = program.kept->replicas;
+  if (!program.alike) return {Representatives(plan.microbatches), true};
   if (program.synchronous) {
     const auto is_late = [](const Stage& stage) { return stage.swap_backlog.has_value(); };
     const bool wait = program.orders_are_given || std::ranges::any_of(plan.stages, is_late);  // for each other
     const bool is_chained = plan.training.zero >= 2;  // exchanges of one microbatch wait for those of the one before
-    return {Representatives::of_iteration(plan, replicas), takes_all || wait || is_chained || !program.alike};
+    return {Representatives::of_iteration(plan, replicas), takes_all || wait || is_chained};
   }
   const std::int64_t round = whole_round(plan, replicas);
   return {Representatives::of_run(plan, replicas, discarded_at_an_end(program), round), false, round,

@@ -2,6 +2,7 @@
 
 #include "sim/model/events.hpp"
 #include "sim/schedule/lower.hpp"
+#include "tests/schedule/fixed_plans.hpp"
 #include "tests/schedule/periodic_plans.hpp"
 #include "tests/schedule/processing_plans.hpp"
 #include "tests/schedule/random_plans.hpp"
@@ -24,21 +25,23 @@ struct BoundCase {
   [[nodiscard]] const std::string& family() const { return random.plan.schedule.name; }
 };
 
-/// Two or three stages of a layer on each of two to four devices, round them.
-inline RandomCase interleaved_case(std::mt19937& random) {
+/// Stages of a layer on two to four devices, where a schedule of fixed orders has them.
+inline RandomCase fixed_case(std::uint32_t seed, std::mt19937& random) {
   RandomCase made;
   const std::size_t devices = 2 + random() % 3;
-  const std::size_t chunks = 2 + random() % 2;
-  const std::size_t stages = devices * chunks;
+  const std::vector<const ScheduleFamily*> families = fixed_families();
+  ScheduleChoice schedule{families[seed / 8 % families.size()]->name, {}};
+  if (schedule.name.starts_with("interleaved"))
+    schedule.parameters = {{"chunks", static_cast<std::int64_t>(2 + random() % 2)}};
+  made.plan = fixed_plan(schedule, devices, static_cast<std::int64_t>(devices * (1 + random() % 4)));
+  const std::size_t stages = made.plan.stages.size();
   made.graph = chain(stages, 1, 2, static_cast<std::int64_t>(random() % 1000), 1000, 100);
   for (Layer& layer : made.graph.layers) {
     layer.forward = Seconds(0.25 * static_cast<double>(1 + random() % 8));
     layer.backward = Seconds(0.25 * static_cast<double>(1 + random() % 16));
+    layer.backward_weight = layer.backward * (0.25 * static_cast<double>(random() % 4));
   }
   made.platform = pairwise(devices, 1000.0, 0.125);
-  made.plan = straight(stages, static_cast<std::int64_t>(devices * (1 + random() % 4)), "interleaved-1f1b");
-  made.plan.schedule.parameters = {{"chunks", static_cast<std::int64_t>(chunks)}};
-  for (std::size_t s = 0; s < stages; ++s) made.plan.stages[s].replicas = {DeviceId(s % devices)};
   return made;
 }
 
@@ -85,7 +88,7 @@ class BoundCases {
   }
 
  private:
-  enum class Kind : std::uint8_t { Asynchronous, Processing, Periodic, Interleaved, Literal, Flushed };
+  enum class Kind : std::uint8_t { Asynchronous, Processing, Periodic, Fixed, Literal, Flushed };
 
   static RandomCase of_kind(Kind kind, std::uint32_t seed, std::mt19937& random) {
     switch (kind) {
@@ -94,7 +97,7 @@ class BoundCases {
         return std::move(made.random);
       }
       case Kind::Periodic: return PeriodicPlans(seed).make();
-      case Kind::Interleaved: return seed % 3 == 0 ? pipelines_case(random) : interleaved_case(random);
+      case Kind::Fixed: return seed % 3 == 0 ? pipelines_case(random) : fixed_case(seed, random);
       default: break;
     }
     RandomCaseOptions options;

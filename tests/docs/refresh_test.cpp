@@ -84,9 +84,9 @@ TEST_CASE("refreshed: marks are filled in text and left alone in blocks") {
 }
 
 TEST_CASE("refreshed: the table of a schedule's options") {
-  const std::string made = refreshed_page("<!-- table: options of schedule interleaved-1f1b --><!-- / -->\n");
+  const std::string made = refreshed_page("<!-- table: options of schedule looped-bfs --><!-- / -->\n");
   CHECK(made ==
-        "<!-- table: options of schedule interleaved-1f1b -->\n"
+        "<!-- table: options of schedule looped-bfs -->\n"
         "| option | values | default | meaning |\n|---|---|---|---|\n"
         "| `chunks` | count of at least 2 and at most 1024 | 2 | number of stages on each device |\n<!-- / -->\n");
   CHECK(refreshed_page(made) == made);
@@ -100,7 +100,8 @@ TEST_CASE("option_table: values are words, and what would be markup is escaped")
 }
 
 TEST_CASE("refreshed: a list of names, by name, with links if wanted") {
-  CHECK(has(refreshed_page("<!-- list: schedules --><!-- / -->\n"), "-->`1f1b`, `1f1b-star`, `eager-1f1b`, "));
+  CHECK(
+      has(refreshed_page("<!-- list: schedules --><!-- / -->\n"), "-->`1f1b`, `1f1b-star`, `1f1b-v`, `eager-1f1b`, "));
   CHECK(has(refreshed_page("<!-- list: planners; link=p/NAME.md --><!-- / -->\n"),
             "-->[contiguous](p/contiguous.md), [dapple](p/"));
 }

@@ -3,6 +3,7 @@
 #include "planners/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "tests/model/topologies.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/random_cases.hpp"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <variant>
 
 namespace stagecraft::turn_order_test {
 
@@ -185,6 +187,30 @@ TEST_CASE("turns: the ring that a plan gives stays the same") {
   CHECK(numbers_of(plan.stages[1]) == Devices{2, 6});
   CHECK(ring_of(plan.stages[0]) == Devices{4, 0});
   CHECK(plan.stages[1].ring.empty());  // the order of turns has become that of the ring
+}
+
+TEST_CASE("turns: stages of one device keep turns with which their schedule runs") {
+  const LayerGraph graph = chain({1, 1, 1, 1});
+  int refused = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const Platform platform = random_platform(6, random);
+    Plan plan = plan_of({{0, 1, 2}, {3, 4, 5}, {3, 4, 5}, {0, 1, 2}});
+    plan.schedule = {"zb-v", {}};
+    const PlanRequest request{graph, platform, plan.schedule, plan.microbatches, {}, Options({})};
+    Plan alone = plan;
+    order_turns(graph, platform, alone);
+    const auto runs = [&](const Plan& each) {
+      return std::holds_alternative<ScheduleProgram>(compile_schedule(graph, platform, each));
+    };
+    refused += runs(alone) ? 0 : 1;
+    const Plan ordered = with_ordered_turns(request, {plan, {}, {}}).plan;
+    CHECK(runs(ordered));
+    CHECK(ordered.stages == (runs(alone) ? alone : plan).stages);
+  }
+  CHECK(refused > 0);
+  CHECK(refused < 60);
 }
 
 TEST_CASE("turns: stages with equally many replicas take the least time of all orders") {

@@ -3,6 +3,7 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/replicas.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/planners/saving_fixtures.hpp"
 #include "tests/random_cases.hpp"
@@ -263,6 +264,26 @@ TEST_CASE("uniform: under interleaved-1f1b the claim counts transfers and update
     const double evaluated = evaluate_plan(graph, platform, plan).iterations.back().value();
     const double exact = groups < 100 ? 1e-9 : 0.02;
     CHECK(plan.predicted.iteration_time->value() == doctest::Approx(evaluated).epsilon(exact));
+  }
+}
+
+TEST_CASE(
+    "uniform: under every schedule with fixed orders the claim is the evaluation, on as many stages as it needs") {
+  for (const ScheduleFamily* family : all_families()) {
+    if (family->orders == nullptr) continue;
+    CAPTURE(family->name);
+    for (const std::int64_t microbatches : {4, 12, 4000}) {
+      LayerGraph graph = chain(std::vector<double>(10, 1.0));
+      for (LayerEdge& edge : graph.edges) edge.bytes = Bytes(100);
+      const Platform platform = flat_platform(4, 1000.0);
+      const PlanRequest request{graph,        platform, {family->name, {}},
+                                microbatches, {},       parse_options(uniform(), {{"replicas", "1"}})};
+      const Plan plan = plan_of(uniform().plan(request));
+      CHECK(plan.stages.size() == family->placement(4, schedule_parameters(plan.schedule)).size());
+      const double evaluated = evaluate_plan(graph, platform, plan).iterations.back().value();
+      CHECK(plan.predicted.iteration_time->value() ==
+            doctest::Approx(evaluated).epsilon(microbatches < 100 ? 1e-9 : 1e-3));
+    }
   }
 }
 

@@ -1,12 +1,14 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/replay/replay_plan.hpp"
-#include "tests/schedule/chains.hpp"
+#include "sim/schedule/device_peaks.hpp"
+#include "tests/schedule/fixed_plans.hpp"
 #include "tests/schedule/random_plans.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <map>
+#include <random>
 
 namespace stagecraft {
 namespace {
@@ -64,6 +66,42 @@ TEST_CASE("replay: interleaved-1f1b runs as evaluated, in its closed form") {
     check_equal(replayed, evaluate_plan(graph, pairwise(p), plan));
     // (m v + p - 1)(f + b) with m = 2 p and v = 2.
     CHECK(figure(replayed) == doctest::Approx(3.0 * static_cast<double>(5 * p - 1)).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("replay: fixed orders run as evaluated, with replicas, latency, recomputes and divided state") {
+  for (const ScheduleFamily* family : testing::fixed_families()) {
+    CAPTURE(family->name);
+    for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+      CAPTURE(seed);
+      std::mt19937 random(seed);
+      const std::size_t devices = 2 + seed % 3;
+      const std::size_t replicas = 1 + seed % 2;
+      Plan plan =
+          testing::fixed_plan({family->name, {}}, devices, static_cast<std::int64_t>(2 * devices * replicas), replicas);
+      LayerGraph graph = chain(plan.stages.size(), 1, 2, 0, 1000, 100);
+      for (Layer& layer : graph.layers) {
+        layer.forward = Seconds(0.25 * static_cast<double>(1 + random() % 8));
+        layer.backward_weight = Seconds(0.25 * static_cast<double>(random() % 8));
+        layer.backward = layer.backward_weight + Seconds(0.25 * static_cast<double>(1 + random() % 8));
+        layer.workspace = Bytes(static_cast<std::int64_t>(random() % 100));
+      }
+      if (seed % 3 == 0) plan.stages[0].memory = {Recompute{plan.stages[0].layers}};
+      plan.training.input_gradient_release = 0.25 * static_cast<double>(seed % 4);
+      plan.training.zero = static_cast<std::int64_t>(seed % 4);
+      plan.training.gradient_bucket = Bytes(100);
+      const Platform platform = pairwise(devices * replicas, 1000.0, 0.125);
+      LowerOptions options;
+      options.iterations = 2;
+      const Report replayed = replay_plan(graph, platform, plan, options).report;
+      const Report evaluated = evaluate_plan(graph, platform, plan, options);
+      // Replicas exchange gradients of all stages of a device over the same links.
+      if (replicas == 1 || plan.stages.size() == devices) check_equal(replayed, evaluated);
+      CHECK(figure(replayed) >= figure(evaluated) * (1 - 1e-9));
+      const auto peaks = device_peaks(graph, require_schedule(graph, platform, plan));
+      REQUIRE(peaks);
+      for (std::size_t d = 0; d < peaks->size(); ++d) CHECK((*peaks)[d].second == replayed.devices[d].memory.peak);
+    }
   }
 }
 

@@ -6,9 +6,9 @@
 
 namespace stagecraft {
 
-/// The claim for a synchronous plan for which no formula holds: its schedule has fixed orders (`ScheduleFamily::orders`),
-/// it has several pipelines, or replicas of neighbours take turns in different numbers. It is the evaluated time of its
-/// iteration, with transfers, all-reduces and updates. A plan of more than about 16,000
+/// The claim for a synchronous plan for which no formula holds: its schedule has fixed orders
+/// (`ScheduleFamily::orders`), it has several pipelines, or replicas of neighbours take turns in different numbers. It
+/// is the evaluated time of its iteration, with transfers, all-reduces and updates. A plan of more than about 16,000
 /// microbatches on stages is evaluated with fewer groups of about as many microbatches as there are devices, at least
 /// four groups and what is left of the last one; each further group takes as long as one of these.
 /// **Requires** a plan that breaks no rule, unless devices that have to talk are not connected. **Throws** InputError

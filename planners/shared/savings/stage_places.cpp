@@ -1,5 +1,6 @@
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/replica_bandwidths.hpp"
+#include "planners/shared/costs/require_formula.hpp"
 #include "planners/shared/savings/saving_pipeline.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -41,10 +42,7 @@ ScheduleProgram compile_for(const PlannerInfo& planner, const PlanRequest& reque
     throw InputError(who + " puts one stage on a device; the schedule " + quote(family.name) +
                      " places stages in another way");
   }
-  if (has_fixed_orders(request.schedule)) {
-    throw InputError(who + " has no formula for the time of the schedule " + quote(family.name), {},
-                     "the planner uniform or gpipe; or choose pipedream, 1f1b, eager-1f1b or gpipe");
-  }
+  require_formula(planner, request);
   ScheduleProgram program = require_schedule(request.graph, request.platform, trivial_plan(planner, request, devices));
   if (!program.reaches_in_flight) {
     throw InputError(who + " has to know how many microbatches are in flight before it cuts the model; in " +

@@ -14,6 +14,7 @@
 #include <span>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace stagecraft {
@@ -239,7 +240,9 @@ bool order_turns(const LayerGraph& graph, const Platform& platform, Plan& plan) 
 Planned with_ordered_turns(const PlanRequest& request, Planned planned) {
   Plan plan = planned.plan;
   if (!order_turns(request.graph, request.platform, plan)) return planned;
-  const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
+  const Compilation compilation = compile_schedule(request.graph, request.platform, plan);
+  if (!std::holds_alternative<ScheduleProgram>(compilation)) return planned;
+  const auto& program = std::get<ScheduleProgram>(compilation);
   plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, program);
   const bool fitted = !memory_overflow(request.platform, plan, planned.plan.predicted.peak_memory);
   if (fitted && memory_overflow(request.platform, plan, plan.predicted.peak_memory)) return planned;

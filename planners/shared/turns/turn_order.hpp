@@ -24,8 +24,8 @@ struct Plan;
 /// 2 s for two stages with 2,048 replicas each. Pairs of stages with more than that are ignored.
 bool order_turns(const LayerGraph& graph, const Platform& platform, Plan& plan);
 
-/// The plan with that order of turns, and its peaks of memory; as it was if it would then not fit any more.
-/// **Throws** InputError if the schedule refuses the plan.
+/// The plan with that order of turns, and its peaks of memory; as it was if it would then not fit any more, or if the
+/// schedule refuses it then, as where stages of one device have turns in different orders.
 [[nodiscard]] Planned with_ordered_turns(const PlanRequest& request, Planned planned);
 
 }  // namespace stagecraft

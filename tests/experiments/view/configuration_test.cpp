@@ -34,9 +34,17 @@ TEST_CASE("configuration: stages that go round the devices are chunks") {
   CHECK(text_of({{0}, {0}}) == "1 (2 chunks)");
 }
 
+TEST_CASE("configuration: stages that go down the devices and up again are a V") {
+  CHECK(text_of({{0}, {1}, {1}, {0}}) == "2 x 1 (V)");
+  CHECK(text_of({{0, 1}, {2}, {2}, {0, 1}}) == "2 + 1 (V)");
+  CHECK(text_of({{0}, {1}, {2}, {2}, {1}, {0}}) == "3 x 1 (V)");
+  CHECK(configuration_legend({"3 x 1 (V)"}).ends_with("which go down and up again"));
+}
+
 TEST_CASE("configuration: devices that come again irregularly are told as stages") {
   CHECK(text_of({{0}, {1}, {0}}) == "3 x 1");
-  CHECK(text_of({{0}, {1}, {1}, {0}}) == "4 x 1");
+  CHECK(text_of({{0}, {1}, {1}, {0}, {0}}) == "5 x 1");
+  CHECK(text_of({{0}, {0}, {0}, {0}}) == "1 (4 chunks)");
   CHECK(text_of({{0, 1}, {2}, {1, 0}, {2}}) == "2 + 1 + 2 + 1");
 }
 

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "planners/planner.hpp"
+
+namespace stagecraft {
+
+/// For a planner that relies on a formula for the time of an iteration. **Throws** InputError for a schedule with fixed
+/// orders, which has none.
+void require_formula(const PlannerInfo& planner, const PlanRequest& request);
+
+}  // namespace stagecraft
