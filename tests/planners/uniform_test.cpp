@@ -272,7 +272,7 @@ TEST_CASE(
   for (const ScheduleFamily* family : all_families()) {
     if (family->orders == nullptr) continue;
     CAPTURE(family->name);
-    for (const std::int64_t microbatches : {4, 12, 4000}) {
+    for (const std::int64_t microbatches : {8, 12, 4000}) {
       LayerGraph graph = chain(std::vector<double>(10, 1.0));
       for (LayerEdge& edge : graph.edges) edge.bytes = Bytes(100);
       const Platform platform = flat_platform(4, 1000.0);

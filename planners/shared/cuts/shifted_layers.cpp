@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 
 namespace stagecraft {
 namespace {
@@ -29,14 +30,15 @@ void shift_layers(const LayerGraph& graph, const Plan& plan,
   for (std::size_t i = 0, gained = 0; i - gained < count * count && left > 0; ++i) {
     const std::size_t from = i % count;
     const std::size_t to = (from + i / count) % count;
-    if (from == to || sizes[from] == 1) continue;
+    if (from == to || sizes[from] == 1 || stages[from].pipeline != stages[to].pipeline) continue;
     --sizes[from];
     ++sizes[to];
-    std::size_t first = 0;
+    std::map<std::uint32_t, std::size_t> ends;  // by pipeline
     for (std::size_t s = 0; s < count; ++s) {
-      const std::size_t end = first + static_cast<std::size_t>(sizes[s]);
+      std::size_t& end = ends[stages[s].pipeline];
+      const std::size_t first = end;
+      end += static_cast<std::size_t>(sizes[s]);
       stages[s].layers = layers_in(order, first, end);
-      first = end;
     }
     --left;
     if (gains(stages)) {
