@@ -12,8 +12,8 @@
 namespace stagecraft {
 namespace {
 
-/// Counts are taken of so many microbatches on stages, and of at least so many repetitions of the orders: the warm-up is
-/// at most three of them, and after it every one is like the one before.
+/// Counts are taken of so many microbatches on stages, and of at least so many repetitions of the orders: the warm-up
+/// is at most three of them, and after it every one is like the one before.
 constexpr std::int64_t kCounted = 16'384;
 constexpr std::int64_t kLeastRepetitions = 4;
 
