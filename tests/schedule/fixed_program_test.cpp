@@ -76,10 +76,13 @@ TEST_CASE("fixed orders: every size up to 12 devices and 40 microbatches has a v
 TEST_CASE("fixed orders: counts of a long run are those of its whole orders") {
   for (const ScheduleFamily* family : fixed_families()) {
     CAPTURE(family->name);
-    const std::int64_t microbatches = 3 << 16;
-    const Plan plan = fixed_plan({family->name, {}}, family->even_devices ? 4 : 3, microbatches);
-    const ScheduleProgram program = compiled(plan);
-    CHECK(program.in_flight == in_flight_of(program.orders({0, microbatches}), plan.stages.size()));
+    for (const std::size_t devices : {4U, 40U, 100U}) {
+      CAPTURE(devices);
+      const auto microbatches = static_cast<std::int64_t>(devices * (devices == 4 ? 4096 : 10));
+      const Plan plan = fixed_plan({family->name, {}}, devices, microbatches);
+      const ScheduleProgram program = compiled(plan);
+      CHECK(program.in_flight == in_flight_of(program.orders({0, microbatches}), plan.stages.size()));
+    }
   }
 }
 

@@ -13,7 +13,10 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kMostCounted = std::int64_t{1} << 18;  ///< microbatches on stages, of which counts are taken
+/// Counts are taken of so many microbatches on stages, and of at least so many repetitions of the orders: the warm-up
+/// is at most three of them, and after it every one is like the one before.
+constexpr std::int64_t kCounted = 16'384;
+constexpr std::int64_t kLeastRepetitions = 4;
 
 const char* const kCutsForIt = "the planners uniform and gpipe cut the model for the schedule";
 
@@ -26,6 +29,10 @@ struct FixedFamily {
 
   [[nodiscard]] FixedPipeline with(std::int64_t microbatches) const {
     return {pipeline.devices, pipeline.chunks, microbatches};
+  }
+  /// The microbatches of a pipeline after which its orders, if they are long, repeat themselves.
+  [[nodiscard]] std::int64_t repeats() const {
+    return family.repeats == nullptr ? pipeline.devices : family.repeats(pipeline, parameters);
   }
   [[nodiscard]] FixedOrders orders(std::int64_t microbatches) const {
     return family.orders(with(microbatches), parameters);
@@ -148,7 +155,8 @@ std::vector<Counted> counted_in(const FixedOrders& orders, std::size_t stages) {
 /// in flight has all of the whole.
 std::vector<Counted> counted_in(const FixedFamily& fixed, std::int64_t microbatches) {
   const std::int64_t stages = fixed.pipeline.devices * fixed.pipeline.chunks;
-  std::int64_t part = std::min(microbatches, std::max<std::int64_t>(1, kMostCounted / stages));
+  const std::int64_t group = std::max(fixed.pipeline.devices, fixed.repeats());
+  std::int64_t part = std::min(microbatches, std::max(kLeastRepetitions * group, kCounted / stages));
   while (part < microbatches && part > 1 && !fixed.need(part).empty()) --part;
   std::vector<Counted> counted = counted_in(fixed.orders(part), static_cast<std::size_t>(stages));
   for (Counted& own : counted) {
@@ -220,9 +228,7 @@ std::int64_t repeating_microbatches(const Plan& plan) {
   const ScheduleFamily& family = require_family(plan.schedule.name);
   const Options parameters = schedule_parameters(plan.schedule);
   const FixedFamily fixed = fixed_family(family, parameters, plan);
-  const std::int64_t own =
-      family.repeats == nullptr ? fixed.pipeline.devices : family.repeats(fixed.pipeline, parameters);
-  return own * fixed.replicas;
+  return fixed.repeats() * fixed.replicas;
 }
 
 }  // namespace stagecraft

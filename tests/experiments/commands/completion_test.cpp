@@ -54,7 +54,7 @@ TEST_CASE("completion: bash completes verbs, options and the values of options")
   completes("stagecraft plan --zero 3", "3");
   completes("stagecraft compare --training zero = 1,rec", "1,recipe=");
   completes("stagecraft plan --schedule 1f1b-star,rel", "1f1b-star,release=timed 1f1b-star,release=asap");
-  completes("stagecraft plan --schedule interleaved-1f1b,", "interleaved-1f1b,chunks=");
+  completes("stagecraft plan --schedule looped-bfs,", "looped-bfs,chunks=");
   completes("stagecraft plan --schedule nobody,", "");
   completes("stagecraft simulate p.yaml --replan vpipe,imb", "vpipe,imbalance=");
   completes("stagecraft simulate p.yaml --replan spp,pe", "spp,pe_exec=strict spp,pe_exec=list");
