@@ -88,13 +88,18 @@ struct Capped {
   std::optional<ScheduleProgram> program;  ///< of the plan with the caps; none if no caps make it fit
 };
 
+constexpr std::int64_t kMostOrdered = 1 << 18;  ///< microbatches on stages, in all orders that are made together
+
 /// For each stage that lacks memory, the largest cap on microbatches in flight with which its devices fit. The stages
 /// are capped one after the other, each with the caps of the previous ones in place. Empty if no cap makes some stage
-/// fit, or if the whole plan does not fit with all caps.
+/// fit, or if the whole plan does not fit with all caps; and where orders that come at once are too long to make them
+/// some times for each stage.
 Capped caps_that_fit(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& before,
                      const std::vector<StageId>& stages) {
   Plan plan = without_prediction(before);
   if (plan.schedule.name == "literal") return {};  // its orders are given and follow no cap
+  const std::int64_t computations = plan.microbatches * std::ssize(plan.stages);
+  if (before.at_once && computations > kMostOrdered / std::ssize(stages)) return {};
   Capped capped;
   for (StageId id : stages) {
     Stage& stage = plan.stages[id.value()];

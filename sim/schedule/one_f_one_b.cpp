@@ -4,6 +4,8 @@
 #include "sim/schedule/list/choose_order.hpp"
 #include "sim/schedule/list/fastest_list.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -226,6 +228,27 @@ std::vector<std::int64_t> largest_warmups(const Plan& plan, std::int64_t eagerne
   std::vector<std::int64_t> largest;
   for (const std::vector<std::int64_t>& own : warmups(plan, eagerness, most)) largest.push_back(std::ranges::max(own));
   return largest;
+}
+
+ScheduleRefusals round_refusals(const PlanContext& context, const std::string& schedule) {
+  const Replicas& replicas = context.replicas;
+  const auto alternating = [&](StageId stage) {
+    return std::to_string(alternating_replicas(context.plan.stages[stage.value()]));
+  };
+  for (const GradientRing& ring : replicas.rings()) {
+    const Replica& first = replicas[ring.members.front()];
+    for (ReplicaId member : ring.members) {
+      const Replica& own = replicas[member];
+      if (own.turns == first.turns) continue;
+      return {{fmt::format("{} runs an all-reduce after each round, in which every replica has had its turns; "
+                           "stages {} and {} hold the same layers, but {} and {} of their replicas take microbatches "
+                           "in turn: use the same number, or divide microbatches on both (replication: split)",
+                           schedule, first.stage.value(), own.stage.value(), alternating(first.stage),
+                           alternating(own.stage)),
+               ""}};
+    }
+  }
+  return {};
 }
 
 ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous, std::int64_t eagerness) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 namespace stagecraft {
@@ -30,5 +31,10 @@ struct Plan;
 /// fastest one within them (`choose_order`), since devices that run in turn would wait for each other. The families
 /// differ in the warm-up and in whether an iteration ends with a flush.
 [[nodiscard]] ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous, std::int64_t eagerness);
+
+/// Why an asynchronous program cannot run all-reduces after each round. Stages that hold a layer in several pipelines
+/// reduce its gradients together, and a round is complete only when every replica has run a microbatch in it. If some
+/// replicas run fewer microbatches, the others wait for them forever.
+[[nodiscard]] ScheduleRefusals round_refusals(const PlanContext& context, const std::string& schedule);
 
 }  // namespace stagecraft

@@ -28,14 +28,14 @@ struct BoundCase {
 /// Stages of a layer on two to four devices, where a schedule of fixed orders has them.
 inline RandomCase fixed_case(std::uint32_t seed, std::mt19937& random) {
   RandomCase made;
-  const std::size_t devices = 2 + random() % 3;
   const std::vector<const ScheduleFamily*> families = fixed_families();
-  ScheduleChoice schedule{families[seed / 8 % families.size()]->name, {}};
+  const ScheduleFamily& family = *families[seed / 8 % families.size()];
+  const std::size_t devices = family.even_devices ? 2 + random() % 2 * 2 : 2 + random() % 3;
+  ScheduleChoice schedule{family.name, {}};
   if (schedule.name.starts_with("interleaved"))
     schedule.parameters = {{"chunks", static_cast<std::int64_t>(2 + random() % 2)}};
-  made.plan = fixed_plan(schedule, devices, static_cast<std::int64_t>(devices * (1 + random() % 4)));
-  const std::size_t stages = made.plan.stages.size();
-  made.graph = chain(stages, 1, 2, static_cast<std::int64_t>(random() % 1000), 1000, 100);
+  made.plan = fixed_plan(schedule, devices, static_cast<std::int64_t>(2 * devices * (1 + random() % 3)));
+  made.graph = chain(layers_of(made.plan), 1, 2, static_cast<std::int64_t>(random() % 1000), 1000, 100);
   for (Layer& layer : made.graph.layers) {
     layer.forward = Seconds(0.25 * static_cast<double>(1 + random() % 8));
     layer.backward = Seconds(0.25 * static_cast<double>(1 + random() % 16));

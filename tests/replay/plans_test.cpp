@@ -75,11 +75,11 @@ TEST_CASE("replay: fixed orders run as evaluated, with replicas, latency, recomp
     for (std::uint32_t seed = 1; seed <= 12; ++seed) {
       CAPTURE(seed);
       std::mt19937 random(seed);
-      const std::size_t devices = 2 + seed % 3;
+      const std::size_t devices = family->even_devices ? 2 + seed % 2 * 2 : 2 + seed % 3;
       const std::size_t replicas = 1 + seed % 2;
       Plan plan =
           testing::fixed_plan({family->name, {}}, devices, static_cast<std::int64_t>(2 * devices * replicas), replicas);
-      LayerGraph graph = chain(plan.stages.size(), 1, 2, 0, 1000, 100);
+      LayerGraph graph = chain(testing::layers_of(plan), 1, 2, 0, 1000, 100);
       for (Layer& layer : graph.layers) {
         layer.forward = Seconds(0.25 * static_cast<double>(1 + random() % 8));
         layer.backward_weight = Seconds(0.25 * static_cast<double>(random() % 8));
@@ -88,7 +88,8 @@ TEST_CASE("replay: fixed orders run as evaluated, with replicas, latency, recomp
       }
       if (seed % 3 == 0) plan.stages[0].memory = {Recompute{plan.stages[0].layers}};
       plan.training.input_gradient_release = 0.25 * static_cast<double>(seed % 4);
-      plan.training.zero = static_cast<std::int64_t>(seed % 4);
+      const bool has_pairs = std::string_view(family->name).starts_with("dualpipe");  // which cannot gather weights
+      plan.training.zero = static_cast<std::int64_t>(seed % (has_pairs ? 3 : 4));
       plan.training.gradient_bucket = Bytes(100);
       const Platform platform = pairwise(devices * replicas, 1000.0, 0.125);
       LowerOptions options;
@@ -96,7 +97,8 @@ TEST_CASE("replay: fixed orders run as evaluated, with replicas, latency, recomp
       const Report replayed = replay_plan(graph, platform, plan, options).report;
       const Report evaluated = evaluate_plan(graph, platform, plan, options);
       // Replicas exchange gradients of all stages of a device over the same links.
-      if (replicas == 1 || plan.stages.size() == devices) check_equal(replayed, evaluated);
+      const bool has_one_ring = plan.stages.size() == devices || (replicas == 1 && !family->even_devices);
+      if (has_one_ring) check_equal(replayed, evaluated);
       CHECK(figure(replayed) >= figure(evaluated) * (1 - 1e-9));
       const auto peaks = device_peaks(graph, require_schedule(graph, platform, plan));
       REQUIRE(peaks);

@@ -65,6 +65,21 @@ Plan plan_of(const json& record, const char* schedule) {
   return testing::fixed_plan(choice, record.at("p").get<std::size_t>(), record.at("m").get<std::int64_t>());
 }
 
+/// The report of the record's times and sizes with another schedule.
+Report report_of(const json& record, const ScheduleChoice& choice) {
+  const auto p = record.at("p").get<std::size_t>();
+  const json& times = record.at("times");
+  LayerGraph graph = testing::chain(p, 0, 0);
+  for (std::size_t s = 0; s < p; ++s) {
+    Layer& layer = graph.layers[LayerId(s)];
+    layer.forward = duration(times, "F", s);
+    layer.backward = duration(times, "B", s) + duration(times, "W", s);
+    layer.backward_weight = duration(times, "W", s);
+  }
+  return evaluate_plan(graph, testing::pairwise(p, 1e9, times.at("tC").get<double>()),
+                       testing::fixed_plan(choice, p, record.at("m").get<std::int64_t>()));
+}
+
 void compare(const json& record, const char* schedule) {
   const auto p = record.at("p").get<std::size_t>();
   const auto m = record.at("m").get<std::int64_t>();
@@ -152,6 +167,43 @@ TEST_CASE("zb-h2: the orders, times, bubbles and peaks of the original generator
     ++compared;
   }
   CHECK(compared == 9);
+}
+
+/// Other orders than the original's, whose answers are those of its scheduler.
+TEST_CASE("zb-auto: no iteration is longer than that of the original scheduler with the same limit") {
+  if (!is_here()) return;
+  std::size_t compared = 0;
+  for (const char* file : {"zb_h1.json", "zb_h15.json", "zb_h2.json"}) {
+    for (const json& record : entries_of(file)) {
+      const std::string tool = record.at("tool").get<std::string>();
+      if (tool.find("heuristic") == std::string::npos) continue;
+      const auto p = record.at("p").get<std::int64_t>();
+      const std::int64_t limit = tool.find("1.5p") != std::string::npos ? p * 3 / 2
+                                 : tool.find("2p") != std::string::npos ? 2 * p
+                                                                        : p;
+      const Report report = report_of(record, {"zb-auto", {{"limit", limit}}});
+      CAPTURE(tool);
+      CAPTURE(record.at("m").get<std::int64_t>());
+      CHECK(report.iterations.back().value() <= record.at("iteration_time").get<double>() * (1 + 1e-9));
+      for (const auto& device : report.devices) CHECK(device.in_flight_peak <= limit);
+      ++compared;
+    }
+  }
+  CHECK(compared == 135);
+}
+
+/// Their measure is the longest span of a device. With the memory of 1f1b that of the first device is the iteration.
+TEST_CASE("zb-auto: the optima of an integer program for small sizes in the memory of 1f1b") {
+  if (!is_here()) return;
+  std::size_t compared = 0;
+  for (const json& record : entries_of("zb_ilp_optimum.json")) {
+    if (record.at("limit") != record.at("p")) continue;
+    CAPTURE(record.dump());
+    CHECK(report_of(record, {"zb-auto", {}}).iterations.back().value() <=
+          record.at("ilp_best_time").get<double>() * (1 + 1e-9));
+    ++compared;
+  }
+  CHECK(compared == 10);
 }
 
 TEST_CASE("1f1b-v: the orders, times, bubbles and peaks of the original generator") {

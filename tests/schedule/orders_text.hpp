@@ -16,8 +16,8 @@ inline std::string letter_of(ActionKind kind) {
   }
 }
 
-/// The computations of a device in order, as `F0.1 B0.1` for stage 0 and microbatch 1; the halves of a backward are I and
-/// W, and a `+` joins an action to the one before it.
+/// The computations of a device in order, as `F0.1 B0.1` for stage 0 and microbatch 1; the halves of a backward are I
+/// and W, and a `+` joins an action to the one before it.
 inline std::string order_text(const DeviceOrder& order) {
   std::string text;
   for (const Action& action : order.actions) {

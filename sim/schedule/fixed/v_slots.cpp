@@ -12,11 +12,12 @@
 namespace stagecraft {
 namespace {
 
-// A schedule is a grid of slots, a row for each device. Two rounds make it dense. In each, the passes of the warm-up and
-// of the cool-down move to the earliest idle slot behind what they wait for, as long as their device holds no more than
-// the device that held most before; what lies between keeps its slots, since there the block repeats. The first round
-// moves weight halves, too. The second one takes them out, moves only passes of the cool-down, and lets weight halves
-// fill idle slots again. After each round the grid is run in its order with passes of one unit, which closes gaps.
+// A schedule is a grid of slots, a row for each device. Two rounds make it dense. In each, the passes of the warm-up
+// and of the cool-down move to the earliest idle slot behind what they wait for, as long as their device holds no more
+// than the device that held most before; what lies between keeps its slots, since there the block repeats. The first
+// round moves weight halves, too. The second one takes them out, moves only passes of the cool-down, and lets weight
+// halves fill idle slots again. After each round the grid is run in its order with passes of one unit, which closes
+// gaps.
 //
 // **Invariant**: a pass moves to an earlier slot only, and slots are visited in their order. So each pass is visited
 // once, at its first slot.

@@ -53,7 +53,9 @@ void ListRun::skip(std::int64_t end) {
 /// Cuts off the device's actions after its last pass of a microbatch before `end`.
 std::vector<Action> ListRun::take_actions(std::size_t device, std::int64_t end) {
   std::vector<Action>& actions = actions_[device];
-  const ActionKind last = rule_.passes == Passes::Forwards ? ActionKind::Forward : ActionKind::Backward;
+  const ActionKind last = rule_.passes == Passes::Forwards ? ActionKind::Forward
+                          : rule_.halves                   ? ActionKind::BackwardWeight
+                                                           : ActionKind::Backward;
   std::int64_t left = 0;
   for (const ReplicaId id : row_.on[device]) {
     left += kept_->replicas.count(id, end) - kept_->replicas.count(id, taken_);
@@ -68,7 +70,8 @@ std::vector<Action> ListRun::take_actions(std::size_t device, std::int64_t end) 
 
 /// How many microbatches have started the last of their passes on the replica.
 std::int64_t ListRun::completed(ReplicaId id) const {
-  return rule_.passes == Passes::Forwards ? started_[id].forwards : started_[id].backwards;
+  if (rule_.passes == Passes::Forwards) return started_[id].forwards;
+  return rule_.halves ? started_[id].weights : started_[id].backwards;
 }
 
 /// Runs until every replica has started its passes of the microbatches before `end`.
@@ -82,7 +85,11 @@ void ListRun::run_until(std::int64_t end) {
       const auto [now, device] = wakes_.back();
       wakes_.pop_back();
       if (free_[device] > now) continue;
-      if (const std::optional<LocalWork> next = first_of(device, now)) start(*next, now);
+      if (const std::optional<LocalWork> next = first_of(device, now)) {
+        start(*next, now);
+      } else if (const std::optional<ReplicaId> filling = weight_of(device, now)) {
+        start_weight(*filling, now);
+      }
     }
   }
 }
@@ -99,14 +106,41 @@ std::optional<LocalWork> ListRun::first_of(std::size_t device, Seconds now) cons
     if (is_ready(work, now) && (!best || rank_of(work) < rank_of(*best))) best = work;
   };
   for (const ReplicaId id : row_.on[device]) {
-    const auto [forwards, backwards] = started_[id];
-    const std::int64_t cap = rule_.caps[kept_->replicas[id].stage.value()];
-    const bool has_room = forwards < board_.count(id) && forwards - backwards < cap;
-    if (has_room) propose({id, forwards, false});
-    if (rule_.passes == Passes::Forwards || backwards == forwards) continue;
-    if (rule_.turn != Turn::Strict || !has_room) propose({id, backwards, true});
+    const Started& started = started_[id];
+    const bool has_room = this->has_room(id);
+    if (has_room) propose({id, started.forwards, false});
+    if (rule_.passes == Passes::Forwards || started.backwards == started.forwards) continue;
+    if (rule_.turn != Turn::Strict || !has_room) propose({id, started.backwards, true});
   }
   return best;
+}
+
+/// Whether the replica may start a forward.
+bool ListRun::has_room(ReplicaId id) const {
+  const Started& started = started_[id];
+  if (started.forwards == board_.count(id)) return false;
+  const std::size_t stage = kept_->replicas[id].stage.value();
+  if (!rule_.halves) return started.forwards - started.backwards < rule_.caps[stage];
+  const std::int64_t most = started.backwards == 0 ? rule_.halves->warmups[stage] : rule_.caps[stage];
+  return started.forwards - started.weights < most;
+}
+
+/// The replica whose oldest weight half fills the time of the idle device.
+std::optional<ReplicaId> ListRun::weight_of(std::size_t device, Seconds now) const {
+  if (!rule_.halves) return std::nullopt;
+  for (const ReplicaId id : row_.on[device]) {
+    if (started_[id].weights < started_[id].backwards && may_fill(id, now)) return id;
+  }
+  return std::nullopt;
+}
+
+bool ListRun::may_fill(ReplicaId id, Seconds now) const {
+  const Started& started = started_[id];
+  if (rule_.halves->fill_at_end && started.forwards == board_.count(id)) return true;
+  Seconds next = kNever;
+  if (has_room(id)) next = board_.arrival({id, started.forwards, false});
+  if (started.backwards < started.forwards) next = std::min(next, board_.arrival({id, started.backwards, true}));
+  return next - now >= work_->weights[id] * rule_.halves->gap;
 }
 
 bool ListRun::is_ready(const LocalWork& work, Seconds now) const {
@@ -117,30 +151,48 @@ bool ListRun::is_ready(const LocalWork& work, Seconds now) const {
 ListRun::Rank ListRun::rank_of(const LocalWork& work) const {
   const auto stage = static_cast<std::int64_t>(kept_->replicas[work.replica].stage.value());
   const std::int64_t microbatch = kept_->replicas.microbatch(work.replica, work.local);
-  const std::int64_t kind = work.backward == (rule_.turn == Turn::Backward) ? 0 : 1;
+  const bool prefers_backward =
+      rule_.turn == Turn::Alternating ? started_[work.replica].was_forward : rule_.turn == Turn::Backward;
+  const std::int64_t kind = work.backward == prefers_backward ? 0 : 1;
   if (rule_.deepest_first) return {kind, -stage, microbatch};
   return {kind, microbatch, work.backward ? -stage : stage};
 }
 
 void ListRun::start(const LocalWork& work, Seconds now) {
   const std::size_t device = row_.position[work.replica];
-  const std::uint32_t microbatch = kept_->replicas.microbatch(work.replica, work.local);
-  if (keeps_orders_) {
-    Action& action = actions_[device].emplace_back();
-    action.kind = work.backward ? ActionKind::Backward : ActionKind::Forward;
-    action.stage = kept_->replicas[work.replica].stage;
-    action.microbatch = microbatch;
-  }
-  ++(work.backward ? started_[work.replica].backwards : started_[work.replica].forwards);
+  const ActionKind backward = rule_.halves ? ActionKind::BackwardInput : ActionKind::Backward;
+  note(work, work.backward ? backward : ActionKind::Forward);
+  Started& started = started_[work.replica];
+  ++(work.backward ? started.backwards : started.forwards);
+  started.was_forward = !work.backward;
   const bool waits = work.backward && updates_;
-  const Seconds end = (waits ? updates_->begin(work, free_[device], now) : now) + board_.time(work);
+  Seconds end = (waits ? updates_->begin(work, free_[device], now) : now) + board_.time(work);
+  if (work.backward && rule_.halves) end = end - work_->weights[work.replica];
   free_[device] = end;
-  if (work.backward) end_backward(work, microbatch, end);
+  if (work.backward) end_backward(work, end);
   for (const LocalWork& next : board_.end(work, end)) wake(row_.position[next.replica], board_.arrival(next));
   wake(device, free_[device]);
 }
 
-void ListRun::end_backward(const LocalWork& work, std::uint32_t microbatch, Seconds end) {
+void ListRun::start_weight(ReplicaId id, Seconds now) {
+  const LocalWork work{id, started_[id].weights++, true};
+  note(work, ActionKind::BackwardWeight);
+  const std::size_t device = row_.position[id];
+  free_[device] = now + work_->weights[id];
+  end_backward(work, free_[device]);
+  wake(device, free_[device]);
+}
+
+void ListRun::note(const LocalWork& work, ActionKind kind) {
+  if (!keeps_orders_) return;
+  Action& action = actions_[row_.position[work.replica]].emplace_back();
+  action.kind = kind;
+  action.stage = kept_->replicas[work.replica].stage;
+  action.microbatch = kept_->replicas.microbatch(work.replica, work.local);
+}
+
+void ListRun::end_backward(const LocalWork& work, Seconds end) {
+  const std::uint32_t microbatch = kept_->replicas.microbatch(work.replica, work.local);
   if (ends_.size() <= microbatch) ends_.resize(microbatch + std::size_t{1});
   ends_[microbatch] = std::max(ends_[microbatch], end);
   if (!updates_) return;

@@ -43,10 +43,17 @@ class StrictRun {
   void go_on(std::size_t device) {
     const std::vector<Action>& actions = schedule_.devices[device].actions;
     for (; next_[device] < actions.size(); ++next_[device]) {
-      const LocalWork work = work_of(schedule_.devices[device].device, actions[next_[device]]);
+      const Action& action = actions[next_[device]];
+      const LocalWork work = work_of(schedule_.devices[device].device, action);
+      if (action.kind == ActionKind::BackwardWeight) {  // behind its input half on the device
+        free_[device] += work_.weights[work.replica];
+        ends_[work.replica] = free_[device];
+        continue;
+      }
       const Seconds arrival = board_.arrival(work);
       if (arrival == kNever) return;
       free_[device] = std::max(free_[device], arrival) + board_.time(work);
+      if (action.kind == ActionKind::BackwardInput) free_[device] = free_[device] - work_.weights[work.replica];
       if (work.backward) ends_[work.replica] = free_[device];
       for (const LocalWork& other : board_.end(work, free_[device])) {
         const std::size_t its = position_.at(replicas_[other.replica].device);
@@ -59,7 +66,7 @@ class StrictRun {
     const std::span<const ReplicaId> on = replicas_.on(device);
     const auto found = std::ranges::find(on, action.stage, [&](ReplicaId id) { return replicas_[id].stage; });
     STAGECRAFT_CHECK(found != on.end(), "orders give a device work of its own stages");
-    return {*found, replicas_.local(*found, action.microbatch), action.kind == ActionKind::Backward};
+    return {*found, replicas_.local(*found, action.microbatch), is_backward(action.kind)};
   }
 
   /// By ring: the end of its last all-reduce. They run one after the other, each when all members have its bucket.

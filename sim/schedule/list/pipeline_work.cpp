@@ -42,14 +42,14 @@ class Ways {
   Route route_;
 };
 
-/// The ways between the replicas of the two stages; without bytes nothing is sent.
+/// The ways between the replicas of the two stages. A tensor of no bytes takes the latency.
 Crossing crossing_of(const Replicas& replicas, const Boundary& boundary, bool has_tensors, Ways& ways) {
   Crossing crossing{boundary.from, boundary.to, has_tensors, {}};
   for (ReplicaId a : replicas.of(boundary.from)) {
     for (ReplicaId b : replicas.of(boundary.to)) {
       std::uint32_t& way = crossing.ways.emplace_back();
       const Share share = flow_share(replicas[a].share, replicas[b].share);
-      if (boundary.bytes == Bytes(0) || share.is_empty() || !replicas.share_a_microbatch(a, b)) continue;
+      if (!has_tensors || share.is_empty() || !replicas.share_a_microbatch(a, b)) continue;
       const Bytes bytes = share * boundary.bytes;
       way = ways.add(replicas[a].device, replicas[b].device, bytes);
       ways.add(replicas[b].device, replicas[a].device, bytes);
@@ -147,6 +147,9 @@ PipelineWork pipeline_work(const PlanContext& context, bool with_updates) {
   for (const ReplicaId id : context.replicas.all()) {
     const TurnPrograms& own = plan_work[id].programs;
     work.computations.push_back({own.forward(), own.mean_backward()});
+    Seconds weights;
+    for (const BackwardStep& step : own.of(0).backward) weights += step.weight;
+    work.weights.push_back(weights);
   }
   const std::vector<Boundary>& all = plan_work.boundaries();
   Ways ways(context.platform, work);
@@ -169,6 +172,7 @@ PipelineWork unit_work(const KeptPlan& kept) {
   work.all_reduces.assign(kept.replicas.rings().size(), {Seconds(0)});
   for (const ReplicaId id : kept.replicas.all()) {
     work.computations.push_back({Seconds(1), Seconds(1)});
+    work.weights.push_back(Seconds(0));
     UpdateWork update;
     for (const std::size_t ring : kept.replicas.rings_of(kept.replicas[id].stage)) {
       update.buckets.push_back({{ring, 0, {}}, Seconds(0)});

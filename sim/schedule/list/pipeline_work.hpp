@@ -39,6 +39,7 @@ struct UpdateWork {
 /// The times of a plan's work, as `evaluate` gives them on the platform's network without exclusive links.
 struct PipelineWork {
   IndexVector<ReplicaId, BlockTimes> computations;  ///< of one microbatch
+  IndexVector<ReplicaId, Seconds> weights;          ///< the part of a backward for the gradients of weights
   /// The boundaries of the plan, and those between consecutive stages that exchange nothing.
   std::vector<Crossing> crossings;
   std::vector<TensorWay> ways;                 ///< the first two are those of tensors that stay where they are

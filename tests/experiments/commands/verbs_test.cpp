@@ -180,8 +180,8 @@ TEST_CASE("describe: an architecture and a device, and a refusal that names what
   CHECK(json_of({"describe", "t5-11b"}).at("kind") == "architecture");
   const std::string gpt = kRoot + "/tests/vectors/good/architecture_gpt.yaml";
   CHECK(json_of({"describe", gpt, "--sequence", "64"}).at("name") == json_of({"describe", gpt}).at("name"));
-  CHECK(json_of({"describe", gpt, "--sequence", "64"}).at("operations_per_sample") >
-        json_of({"describe", gpt}).at("operations_per_sample"));
+  CHECK(json_of({"describe", gpt, "--sequence", "64"}).at("forward_flops_per_sample") >
+        json_of({"describe", gpt}).at("forward_flops_per_sample"));
   CHECK(run({"describe", "A100-SXM4-80"}).err.find("did you mean 'A100-SXM4-80GB'?") != std::string::npos);
   const Ran refused = run({"describe", kRoot + "/tests/vectors/good/schedule_orders.yaml"});
   CHECK(refused.code == 2);
