@@ -1,4 +1,4 @@
-// Every planner is asked for every schedule: it has a plan that runs, or says in one sentence why not and what would do.
+// Every planner is asked for every schedule: it has a plan that runs, or says in one sentence why not and what helps.
 #include "planners/registry.hpp"
 #include "planners/shared/savings/least_memory.hpp"
 #include "sim/base/error.hpp"
