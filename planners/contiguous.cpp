@@ -12,7 +12,9 @@ namespace {
 PlanResult plan_contiguous(const PlanRequest& request) {
   if (request.schedule.name != contiguous_planner.default_schedule) {
     throw InputError("planner 'contiguous' plans for the schedule '1f1b-star', not for " + quote(request.schedule.name),
-                     {}, "its cut is optimal only with the numbers of microbatches in flight of that schedule");
+                     {},
+                     "its cut is optimal only with the microbatches in flight of that schedule; uniform and gpipe plan "
+                     "for every schedule");
   }
   if (request.options.word("cut") == "pipedream") return pipedream_cut_plan(contiguous_planner, request);
   return contiguous_plan(contiguous_planner, request);

@@ -1,6 +1,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/evaluated_claim.hpp"
+#include "planners/shared/costs/require_formula.hpp"
 #include "planners/shared/costs/ring_time.hpp"
 #include "planners/shared/costs/stage_exchange.hpp"
 #include "planners/shared/costs/update_exchange.hpp"
@@ -18,6 +19,7 @@ namespace {
 constexpr Bytes kUsualBucket{25 << 20};  ///< that of PyTorch's DistributedDataParallel
 
 PlanResult plan_data_parallel(const PlanRequest& request) {
+  require_straight(data_parallel_planner, request);
   Plan plan = empty_plan(data_parallel_planner, request);
   if (!plan.training.gradient_bucket) plan.training.gradient_bucket = kUsualBucket;
   plan.stages.emplace_back();

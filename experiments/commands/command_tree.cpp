@@ -73,6 +73,14 @@ std::map<std::string, Words> schedule_items() {
   return items;
 }
 
+/// Of a list of schedules: another one may follow.
+std::map<std::string, Words> schedule_list_items() {
+  std::map<std::string, Words> items = schedule_items();
+  const Words names = schedule_names();
+  for (auto& [schedule, words] : items) words.insert(words.end(), names.begin(), names.end());
+  return items;
+}
+
 std::map<std::string, Words> replan_items() {
   std::map<std::string, Words> items{{"none", {}}};
   for (const PlannerInfo* planner : all_planners()) {
@@ -118,6 +126,7 @@ const std::vector<Values>& known_values() {
       {"", "--planners", planner_names},
       {"", "--replan", replan_names},
       {"", "--schedule", schedule_names},
+      {"", "--schedules", schedule_names},
       {"", "--training", [] { return keys_of(training_option_keys()); }},
       {"", "--memory", memory_policies},
       {"", "--tensor", [] { return Words{"1", "2", "4", "8"}; }},
@@ -154,6 +163,7 @@ ArgumentInfo argument_info(const CLI::Option& option, const std::string& verb) {
   if (info.takes_value) info.values = values_of(verb, info.names.front());
   const std::string& name = info.names.front();
   if (name == "--schedule") info.later = schedule_items();
+  if (name == "--schedules") info.later = schedule_list_items();
   if (name == "--replan") info.later = replan_items();
   info.takes_list = name == "--planners" || name == "--training" || !info.later.empty();
   return info;

@@ -20,7 +20,8 @@ struct ArgumentInfo {
   bool required = false;
   std::vector<std::string> values;  ///< the known values; empty: anything, such as a file
   bool takes_list = false;          ///< several items with commas between; the first is one of `values`
-  std::map<std::string, std::vector<std::string>> later;  ///< the known later items by the first one; empty: `values`
+  /// The known later items by the last one without `=`; empty: `values`.
+  std::map<std::string, std::vector<std::string>> later;
 };
 
 /// A verb with its arguments, the common options included.

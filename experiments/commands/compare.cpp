@@ -18,6 +18,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <fmt/ranges.h>
 
@@ -38,6 +39,7 @@ struct CompareOptions {
   ComputedOptions computed;
   PlatformOptions platform;
   std::optional<std::string> planners;
+  std::optional<std::string> schedules;
   PlanningOptions planning;
   SimulationOptions simulation;
   std::vector<std::string> set;
@@ -46,9 +48,10 @@ struct CompareOptions {
   bool wide = false;
 };
 
-/// The choices that are the same for every planner and model.
+/// The choices that are the same for every model.
 struct CompareChoices {
   UsedPlanners planners;
+  std::vector<ScheduleChoice> schedules;  ///< that every planner is asked for; empty: that of `planning`, or its own
   PlanningChoices planning;
   SimulationChoices simulation;
   SetValues set;
@@ -64,19 +67,58 @@ UsedPlanners read_planners(const std::optional<std::string>& text, const Externa
   return planners;
 }
 
-PlanningChoices choices_for(const PlannerInfo& planner, const CompareChoices& choices) {
-  return choices_of(planner, choices.planning, choices.set);
+std::vector<ScheduleChoice> read_schedules(const CompareOptions& options) {
+  if (!options.schedules) return {};
+  if (options.planning.schedule) {
+    throw InputError("give --schedule or --schedules, not both", {}, "--schedules takes one too");
+  }
+  std::vector<ScheduleChoice> schedules = read_schedules_option("--schedules", *options.schedules);
+  for (const ScheduleChoice& each : schedules) (void)schedule_parameters(each);  // refuses what is wrong with it
+  return schedules;
+}
+
+/// The rows of every model, which have no answer yet: each planner with each schedule.
+std::vector<ComparisonRow> questions_of(const CompareChoices& choices) {
+  std::vector<ComparisonRow> questions;
+  for (const auto& planner : choices.planners) {
+    for (const ScheduleChoice& schedule : choices.schedules) {
+      questions.emplace_back().planner = planner.get();
+      questions.back().schedule = schedule;
+    }
+    if (choices.schedules.empty()) questions.emplace_back().planner = planner.get();
+  }
+  return questions;
+}
+
+std::vector<std::string> names_of(const std::vector<ComparisonRow>& rows) {
+  std::vector<std::string> names;
+  for (const ComparisonRow& row : rows) names.push_back(row.name());
+  return names;
+}
+
+PlanningChoices choices_for(const ComparisonRow& row, const CompareChoices& choices) {
+  PlanningChoices planning = choices_of(*row.planner, choices.planning, choices.set);
+  if (row.schedule) planning.schedule = row.schedule;
+  return planning;
+}
+
+/// Names the row where a remark on its plan begins with the name of its planner.
+std::string naming_row(const std::string& remark, const ComparisonRow& row) {
+  const std::string begins = "note: " + row.planner->name + ": ";
+  return remark.starts_with(begins) ? "note: " + row.name() + ": " + remark.substr(begins.size()) : remark;
 }
 
 CompareChoices read_choices(const CompareOptions& options) {
   CompareChoices choices{
       .planners = read_planners(options.planners, read_external_options(options.planning)),
+      .schedules = read_schedules(options),
       .planning = read_planning_choices(options.planning),
       .simulation = read_simulation_choices(options.simulation, read_external_options(options.planning)),
       .set = {},
       .vary = options.vary};
-  if (choices.vary && choices.planners.size() < 2) {
-    throw InputError("expected at least two --planners, of which one wins, found one", {"", 0, 0, "--vary"});
+  if (choices.vary && questions_of(choices).size() < 2) {
+    throw InputError("expected at least two --planners, of which one wins, found one", {"", 0, 0, "--vary"},
+                     "or two --schedules");
   }
   choices.planning.iterations = choices.simulation.iterations;
   choices.simulation.run_length = choices.planning.run_length;
@@ -84,14 +126,13 @@ CompareChoices read_choices(const CompareOptions& options) {
   return choices;
 }
 
-/// Plans with one planner and simulates the plan. If the planner refuses the request, the row says so and the
+/// Plans with the planner of a row and simulates the plan. If the planner refuses the request, the row says so and the
 /// comparison goes on.
-ComparisonRow compare_one(const PlannerInfo& planner, const Inputs& inputs, const CompareChoices& choices,
+ComparisonRow compare_one(ComparisonRow row, const Inputs& inputs, const CompareChoices& choices,
                           const Settings& settings) {
-  ComparisonRow row;
-  row.planner = &planner;
+  const auto say = [&](const std::string& remark) { settings.say(naming_row(remark, row)); };
   try {
-    row.planning = plan_at_chosen_degrees(planner, inputs, choices_for(planner, choices), settings.say);
+    row.planning = plan_at_chosen_degrees(*row.planner, inputs, choices_for(row, choices), say);
     if (const auto& program = row.planning->program) {
       const LayerGraph& graph = row.planning->graph;
       row.simulation = simulate_program(graph, inputs.platform, *program, choices.simulation, settings);
@@ -115,7 +156,7 @@ std::optional<Sensitivity> vary_inputs(const Comparison& comparison, const Compa
   for (const ComparisonRow& row : comparison.rows) {
     const Plan* plan = row.plan();
     if (plan == nullptr) continue;
-    contenders.push_back({row.planner->name, &row.planning->graph, plan});
+    contenders.push_back({row.name(), &row.planning->graph, plan});
     standings.push_back({row.outcome(), row.simulation->report.throughput});
   }
   Activity activity("varying the inputs");
@@ -134,15 +175,15 @@ class RowsAsTheyCome {
       : comparisons_(comparisons), choice_{options.wide, settings.timings}, settings_(settings) {
     std::vector<std::string> models;
     for (const Comparison& comparison : comparisons) models.push_back(name_of(comparison));
-    if (options.save) folder_.emplace(*options.save, models, choices.planners);
+    if (options.save) folder_.emplace(*options.save, models, names_of(questions_of(choices)));
   }
 
-  /// Adds a row for each planner to one of the comparisons.
+  /// Adds a row for each planner and schedule to one of the comparisons.
   void compare(Comparison& comparison, const CompareChoices& choices, const Settings& settings) {
     Activity activity("comparing");
-    for (const auto& planner : choices.planners) {
-      activity.count(comparison.rows.size(), choices.planners.size(), "planners");
-      add(comparison, compare_one(*planner, comparison.inputs, choices, settings));
+    for (const ComparisonRow& question : questions_of(choices)) {
+      activity.count(comparison.rows.size(), comparison.expected, "rows");
+      add(comparison, compare_one(question, comparison.inputs, choices, settings));
     }
   }
 
@@ -165,9 +206,9 @@ class RowsAsTheyCome {
   /// Keeps the plan of the row. If that is not possible, as on a full disk, the comparison goes on.
   void keep(const Comparison& comparison, ComparisonRow& row) {
     try {
-      row.file = folder_->keep(name_of(comparison), *row.planning, comparison.inputs.platform);
+      row.file = folder_->keep(name_of(comparison), row.name(), *row.planning, comparison.inputs.platform);
     } catch (const InputError& error) {
-      settings_.say("error: the plan of " + row.planner->name + " is not kept: " + error.what());
+      settings_.say("error: the plan of " + row.name() + " is not kept: " + error.what());
       has_lost_plans_ = true;
     }
   }
@@ -192,7 +233,8 @@ std::vector<Comparison> load_comparisons(const CompareOptions& options, const Co
     Comparison& comparison = comparisons.emplace_back();
     comparison.inputs = load_inputs(model, options.platform.platform, read_speed_options(options.platform.speeds),
                                     choices.set.overrides, choice);
-    comparison.planners = choices.planners.size();
+    comparison.expected = questions_of(choices).size();
+    comparison.names_schedules = !choices.schedules.empty();
   }
   return comparisons;
 }
@@ -245,9 +287,7 @@ Answer answer_compare(const CompareOptions& options, const Settings& settings) {
   tell_remarks(remarks_on(comparisons), settings);
   RowsAsTheyCome rows(comparisons, options, choices, settings);
   for (Comparison& comparison : comparisons) compare_all(comparison, rows, options, choices, settings);
-  if (count_rows(comparisons, "refused") == comparisons.size() * choices.planners.size()) {
-    refuse_all(comparisons);
-  }
+  if (count_rows(comparisons, "refused") == comparisons.size() * comparisons.front().expected) refuse_all(comparisons);
   const ExitCode found = count_rows(comparisons, "ok") > 0 ? ExitCode::Done : ExitCode::No;
   return {.text = rows.text(),
           .json = settings.json ? rows.json() : "",
@@ -264,11 +304,15 @@ VerbAction configure_compare(CLI::App& command) {
   add_platform_options(command, options->platform);
   add_option(command, "--planners", options->planners,
              "A,B,...: planners to compare; exec:PATH for a program of your own; default: all but exhaustive");
+  add_option(command, "--schedules", options->schedules,
+             "S,T,...: ask every planner for each of these, in place of --schedule; parameters follow their schedule: "
+             "1f1b,interleaved-1f1b,chunks=4,zb-v");
   add_planning_options(command, options->planning);
   add_set_option(command, options->set, SetUse::Planners);
   add_simulation_options(command, options->simulation);
   add_option(command, "--save", options->save,
-             "keep each plan in this folder, as PLANNER.yaml; with several models as MODEL/PLANNER.yaml");
+             "keep each plan in this folder, as PLANNER.yaml or PLANNER-with-SCHEDULE.yaml; with several models in a "
+             "folder of each");
   add_flag(command, "--wide", options->wide, "all columns: schedule, microbatches, updates, times and outcome too");
   add_flag(command, "--vary", options->vary,
            "simulate the plans on varied inputs too: does the winner survive other bandwidths, speeds, latencies?");
@@ -282,7 +326,8 @@ const Verb compare_verb{
     .summary = "make plans with several planners, simulate each plan, and show the best first",
     .configure = configure_compare,
     .examples = {"stagecraft compare --model vgg16 --platform dgx-1-v100",
-                 "stagecraft compare --model vgg16 --platform dgx-1-v100 --planners gpipe,spp --global-batch 256"},
+                 "stagecraft compare --model vgg16 --platform dgx-1-v100 --planners gpipe,spp --global-batch 256",
+                 "stagecraft compare --model vgg16 --platform dgx-1-v100 --planners uniform --schedules gpipe,zb-v"},
 };
 
 }  // namespace stagecraft

@@ -39,8 +39,8 @@ std::string words_of(const std::vector<ArgumentInfo>& arguments) {
   return joined(words);
 }
 
-/// The words that may stand behind a comma where `values` may not: by option and first item, such as
-/// `--schedule 1f1b-star`.
+/// The words that may stand behind a comma where `values` may not: by option and the last item without `=` before it,
+/// such as `--schedule 1f1b-star`.
 std::map<std::string, std::string> later_words(const CommandTree& tree) {
   std::map<std::string, std::string> words;
   for (const VerbInfo& verb : tree.verbs) {
@@ -51,8 +51,8 @@ std::map<std::string, std::string> later_words(const CommandTree& tree) {
   return words;
 }
 
-/// The branches of a `case` in bash or zsh over option and first item; `open` and `close` enclose the words. An unknown
-/// first item has none.
+/// The branches of a `case` in bash or zsh over option and that item; `open` and `close` enclose the words. An unknown
+/// item has none.
 std::string later_branches(const CommandTree& tree, const std::string& open, const std::string& close) {
   std::set<std::string> options;
   std::string text;
@@ -139,7 +139,8 @@ std::string bash_completion(const CommandTree& tree) {
       "# bash completion for " + tree.program + "; load it with: source <(" + tree.program + " completion bash)\n_" +
       tree.program +
       "() {\n"
-      "  local typed=${COMP_WORDS[COMP_CWORD]} at=$COMP_CWORD verb='' words='' values='' list='' before='' i\n"
+      "  local typed=${COMP_WORDS[COMP_CWORD]} at=$COMP_CWORD verb='' words='' values='' list='' before='' head='' "
+      "item i\n"
       "  # bash takes --option=a,k=v for five words\n"
       "  while ((at > 1)) && [[ ${COMP_WORDS[at]} == = || ${COMP_WORDS[at-1]} == = ]]; do\n"
       "    at=$((at - 1)) typed=${COMP_WORDS[at]}$typed\n"
@@ -154,7 +155,10 @@ std::string bash_completion(const CommandTree& tree) {
       "  esac\n"
       "  if [[ -n $list && $current == *,* ]]; then\n"
       "    before=${current%,*},\n"
-      "    case \"$option ${current%%,*}\" in\n" +
+      "    local -a items\n"
+      "    IFS=, read -ra items <<< \"$before\"\n"
+      "    for item in \"${items[@]}\"; do [[ $item == *=* ]] || head=$item; done\n"
+      "    case \"$option $head\" in\n" +
       later_branches(tree, "values='", "'") +
       "    esac\n"
       "  fi\n"
@@ -190,7 +194,8 @@ std::string zsh_completion(const CommandTree& tree) {
   std::string text = "#compdef " + tree.program + "\n# zsh completion; load it with: source <(" + tree.program +
                      " completion zsh)\n"
                      "_stagecraft_items() {\n"
-                     "  local at=\"$1 ${PREFIX%%,*}\"\n"
+                     "  local -a heads=(${${(s:,:)${PREFIX%,*}}:#*=*})\n"
+                     "  local at=\"$1 ${heads[-1]}\"\n"
                      "  local -a items=(\"${@[2,-1]}\")\n"
                      "  if compset -P '*,'; then\n"
                      "    case $at in\n" +
@@ -221,7 +226,8 @@ std::string fish_completion(const CommandTree& tree) {
       "  set -l before (string replace -r '[^,]*$' '' -- \"$typed\")\n"
       "  set -l items $argv[2..-1]\n"
       "  if test -n \"$before\"\n"
-      "    switch \"$argv[1] \"(string replace -r ',.*' '' -- \"$typed\")\n";
+      "    set -l heads (string split , -- \"$before\" | string match -v -r '=|^$')\n"
+      "    switch \"$argv[1] $heads[-1]\"\n";
   std::set<std::string> options;
   for (const auto& [at, words] : later_words(tree)) {
     text += "      case '" + at + "'\n        set items " + words + "\n";

@@ -33,14 +33,13 @@ void make_folder(const std::filesystem::path& folder) {
 
 }  // namespace
 
-PlanFolder::PlanFolder(std::string path, const std::vector<std::string>& models,
-                       const std::vector<std::shared_ptr<const PlannerInfo>>& planners)
+PlanFolder::PlanFolder(std::string path, const std::vector<std::string>& models, const std::vector<std::string>& rows)
     : path_(std::move(path)), has_models_(models.size() > 1) {
   if (path_.empty()) throw InputError("expected the name of a folder, found nothing", {"", 0, 0, kOption});
   std::set<std::string> files;
   for (const std::string& model : models) {
-    for (const auto& planner : planners) {
-      const std::string file = file_of(model, planner->name);
+    for (const std::string& row : rows) {
+      const std::string file = file_of(model, row);
       if (!files.insert(file).second) throw InputError("two plans would be " + quote(file), {"", 0, 0, kOption});
       if (std::filesystem::exists(file)) refuse_overwriting(file, OutputKind::PlanFile, {});
     }
@@ -48,14 +47,15 @@ PlanFolder::PlanFolder(std::string path, const std::vector<std::string>& models,
   for (const std::string& file : files) make_folder(std::filesystem::path(file).parent_path());
 }
 
-std::string PlanFolder::file_of(const std::string& model, const std::string& planner) const {
+std::string PlanFolder::file_of(const std::string& model, const std::string& row) const {
   const std::filesystem::path folder =
       has_models_ ? std::filesystem::path(path_) / file_name(model) : std::filesystem::path(path_);
-  return (folder / (file_name(planner) + ".yaml")).string();
+  return (folder / (file_name(row) + ".yaml")).string();
 }
 
-std::string PlanFolder::keep(const std::string& model, const Planning& planning, const Platform& platform) const {
-  std::string file = file_of(model, planning.planner->name);
+std::string PlanFolder::keep(const std::string& model, const std::string& row, const Planning& planning,
+                             const Platform& platform) const {
+  std::string file = file_of(model, row);
   write_file_atomically(file, write_plan_yaml(planning.planned()->plan, planning.graph, platform));
   return file;
 }

@@ -177,6 +177,25 @@ ScheduleChoice read_schedule_option(const std::string& option, const std::string
   return choice;
 }
 
+std::vector<ScheduleChoice> read_schedules_option(const std::string& option, const std::string& text) {
+  std::vector<std::string> texts;  // of one schedule each
+  for (const std::string& item : read_list_option(option, text)) {
+    if (item.find('=') == std::string::npos) {
+      texts.push_back(item);
+      continue;
+    }
+    if (texts.empty()) refuse(option, "expected a schedule before the parameter " + quote(item));
+    texts.back() += "," + item;
+  }
+  std::vector<ScheduleChoice> schedules;
+  for (const std::string& each : texts) {
+    schedules.push_back(read_schedule_option(option, each));
+    const auto& read = schedules.back();
+    if (std::ranges::count(schedules, read) > 1) refuse(option, quote(each) + " is given twice");
+  }
+  return schedules;
+}
+
 std::map<std::string, double> read_speed_options(const std::vector<std::string>& texts) {
   std::map<std::string, double> speeds;
   for (const std::string& text : texts) {

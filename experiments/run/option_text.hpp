@@ -54,6 +54,10 @@ namespace stagecraft {
 /// `NAME` or `NAME,parameter=value,…`. The caller has to check that there is such a schedule with such parameters.
 [[nodiscard]] ScheduleChoice read_schedule_option(const std::string& option, const std::string& text);
 
+/// `NAME[,parameter=value…],NAME…`: an item without `=` begins a schedule. One that comes twice is refused. The caller
+/// has to check them as for one.
+[[nodiscard]] std::vector<ScheduleChoice> read_schedules_option(const std::string& option, const std::string& text);
+
 /// Relative speeds of device kinds, from texts `KIND=x`.
 [[nodiscard]] std::map<std::string, double> read_speed_options(const std::vector<std::string>& texts);
 

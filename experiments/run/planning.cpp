@@ -39,7 +39,10 @@ constexpr std::int64_t kMicrobatchesPerDevice = 4;
 ScheduleChoice schedule_of(const PlannerInfo& planner, const PlanningChoices& choices) {
   if (!choices.schedule) return {planner.default_schedule, {}};
   const std::string& name = choices.schedule->name;
-  if (name == "literal") throw InputError("a planner cannot use the schedule 'literal', whose orders come from a file");
+  if (name == "literal") {
+    throw InputError("a planner cannot use the schedule 'literal', whose orders come from a file", {},
+                     "plan with another schedule, and give the file to simulate --schedule-file");
+  }
   static_cast<void>(schedule_parameters(*choices.schedule));  // refuses what is wrong with it
   return *choices.schedule;
 }

@@ -3,6 +3,7 @@
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/sensitivity_view.hpp"
 #include "experiments/view/simulation_record.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <array>
@@ -24,9 +25,12 @@ Detail::Record model_record(const Comparison& comparison) {
   for (const ComparisonRow& row : comparison.rows) rows.emplace_back(row.record);
   const ComparisonRow* best = comparison.best();
   Detail::Record model{{"model", comparison.inputs.model.profiles.front().name},
-                       {"best", best != nullptr ? Detail(best->planner->name) : Detail()},
-                       {"rows", std::move(rows)}};
-  if (comparison.rows.size() < comparison.planners) model.emplace_back("complete", false);
+                       {"best", best != nullptr ? Detail(best->planner->name) : Detail()}};
+  if (comparison.names_schedules) {
+    model.emplace_back("best_schedule", best != nullptr ? Detail(best->asked_schedule()) : Detail());
+  }
+  model.emplace_back("rows", std::move(rows));
+  if (comparison.rows.size() < comparison.expected) model.emplace_back("complete", false);
   if (comparison.is_varied) model.emplace_back("sensitivity", sensitivity_record(comparison.sensitivity));
   return model;
 }
@@ -37,6 +41,12 @@ const Plan* ComparisonRow::plan() const {
   const Planned* planned = planning ? planning->planned() : nullptr;
   return planned == nullptr ? nullptr : &planned->plan;
 }
+
+std::string ComparisonRow::name() const {
+  return schedule ? planner->name + " with " + asked_schedule() : planner->name;
+}
+
+std::string ComparisonRow::asked_schedule() const { return schedule ? schedule_text(*schedule) : ""; }
 
 std::string ComparisonRow::outcome() const {
   if (!planning) return "refused";
@@ -53,8 +63,14 @@ const ComparisonRow* Comparison::best() const {
 }
 
 Detail::Record row_record(const ComparisonRow& row, const Inputs& inputs, bool timings) {
-  if (!row.planning) return {{"planner", row.planner->name}, {"outcome", "refused"}, {"reason", row.refusal->what()}};
-  Detail::Record record = planning_record(*row.planning, row.evaluated, inputs.platform, timings);
+  Detail::Record record{{"planner", row.planner->name}};
+  if (row.planning) {
+    record = planning_record(*row.planning, row.evaluated, inputs.platform, timings);
+  } else {
+    record.emplace_back("outcome", "refused");
+    record.emplace_back("reason", row.refusal->what());
+  }
+  if (row.schedule) record.emplace(record.begin() + 1, "schedule", row.asked_schedule());
   if (row.file) record.emplace_back("file", *row.file);
   if (row.simulation) {
     const Explanation explanation = explain(inputs, row.planning->graph, *row.planning->program, *row.simulation);

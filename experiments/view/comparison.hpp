@@ -6,6 +6,7 @@
 #include "experiments/run/simulation.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/detail.hpp"
+#include "sim/model/schedule_choice.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,7 @@ namespace stagecraft {
 /// The result of one planner for one model: its plan and the simulation of the plan.
 struct ComparisonRow {
   const PlannerInfo* planner = nullptr;
+  std::optional<ScheduleChoice> schedule;  ///< that the planner was asked for, if the comparison names schedules
   std::optional<Planning> planning;
   std::optional<Simulation> simulation;  ///< if there is a plan
   Figures evaluated;                     ///< of one iteration of the plan on the platform's links, without contention
@@ -26,6 +28,10 @@ struct ComparisonRow {
   Detail::Record record;                 ///< `row_record`, if it is wanted
 
   [[nodiscard]] const Plan* plan() const;
+  /// `spp`, or `uniform with zb-v`.
+  [[nodiscard]] std::string name() const;
+  /// That was asked for, as on the command line; empty if the comparison names none.
+  [[nodiscard]] std::string asked_schedule() const;
   /// `ok`, `out_of_memory`, `infeasible` or `refused`.
   [[nodiscard]] std::string outcome() const;
 };
@@ -33,7 +39,8 @@ struct ComparisonRow {
 /// The rows for one model, which come one after another.
 struct Comparison {
   Inputs inputs;
-  std::size_t planners = 0;                ///< how many rows there will be
+  std::size_t expected = 0;                ///< how many rows there will be
+  bool names_schedules = false;            ///< whether rows have schedules that were asked for
   std::vector<ComparisonRow> rows;         ///< the best one first
   bool is_varied = false;                  ///< whether its sensitivity was asked for
   std::optional<Sensitivity> sensitivity;  ///< of the winner among the rows; none if there are no two to compare
@@ -56,17 +63,19 @@ struct RowChoice {
 [[nodiscard]] std::string comparison_text(const std::vector<Comparison>& comparisons, const RowChoice& choice);
 
 /// Why rows have no figures, or figures that no machine could reach because memory does not suffice; that plans have
-/// changed; and events that name devices which a plan does not use: each once, after the names of its planners.
+/// changed; and events that name devices which a plan does not use: each once, after the names of its planners, such as
+/// `spp, dapple`, or of planners and schedules: `spp, dapple with zb-v; spp with zb-h1`.
 [[nodiscard]] std::vector<std::string> notes_of(const Comparison& comparison);
 
-/// `spp: 134 samples/s with 4 x 4 replicas`, or that there is no plan.
+/// `spp: 134 samples/s with 4 x 4 replicas`, or that there is no plan; the row's name comes first.
 [[nodiscard]] std::string row_line(const ComparisonRow& row);
 
 /// What `compare --json` shows of a row. Its `simulation` is as in `simulate --json`.
 [[nodiscard]] Detail::Record row_record(const ComparisonRow& row, const Inputs& inputs, bool timings);
 
 /// `{"platform": …, "models": [{"model": …, "best": …, "rows": […]}]}`, of the records that rows have. A model of which
-/// rows are still to come has `complete: false`, and one whose sensitivity was asked for has `sensitivity`.
+/// rows are still to come has `complete: false`, one whose rows have schedules has `best_schedule`, and one whose
+/// sensitivity was asked for has `sensitivity`.
 [[nodiscard]] Detail::Record comparison_record(const std::vector<Comparison>& comparisons);
 
 }  // namespace stagecraft

@@ -77,9 +77,11 @@ constexpr std::array kNarrow = {
     Column{"claim", &claim_text},
 };
 
+std::string planned_schedule(const ComparisonRow& row) { return schedule_text(row.plan()->schedule); }
+
 /// The others.
 constexpr std::array kWide = {
-    Column{"schedule", [](const ComparisonRow& row) { return schedule_text(row.plan()->schedule); }},
+    Column{"schedule", &planned_schedule},
     Column{"micro", [](const ComparisonRow& row) { return std::to_string(row.simulation->length.microbatches); }},
     Column{"size", [](const ComparisonRow& row) { return std::to_string(row.planning->graph.microbatch_size); }},
     Column{"update", [](const ComparisonRow& row) { return samples_text(row.simulation->updates); }},
@@ -105,7 +107,7 @@ constexpr std::array kRates = {
 std::vector<Column> columns_of(const Comparison& comparison, const RowChoice& choice) {
   std::vector<Column> columns(kNarrow.begin(), kNarrow.end());
   if (!choice.wide) return columns;
-  columns.insert(columns.end(), kWide.begin(), kWide.end());
+  columns.insert(columns.end(), kWide.begin() + (comparison.names_schedules ? 1 : 0), kWide.end());
   for (const Column& rate : kRates) {
     const auto is_known = [&](const ComparisonRow& row) { return row.simulation && rate.cell(row) != "-"; };
     if (std::ranges::any_of(comparison.rows, is_known)) columns.push_back(rate);
@@ -154,12 +156,17 @@ std::string outcome_cell(const ComparisonRow& row) {
 Table table_of(const Comparison& comparison, const RowChoice& choice) {
   const std::vector<Column> columns = columns_of(comparison, choice);
   Table table{{"  planner"}, {}, 2, choice.wide};
+  if (comparison.names_schedules) {
+    table.header.emplace_back("schedule");
+    ++table.left_columns;
+  }
   for (const Column& column : columns) table.header.emplace_back(column.name);
   if (choice.wide && choice.timings) table.header.emplace_back("planning");
   if (choice.wide) table.header.emplace_back("outcome");
   for (const ComparisonRow& row : comparison.rows) {
     std::vector<std::string>& cells = table.rows.emplace_back();
     cells.push_back(planner_cell(comparison, row));
+    if (comparison.names_schedules) cells.push_back(row.simulation ? planned_schedule(row) : row.asked_schedule());
     for (const Column& column : columns) cells.push_back(row.simulation ? column.cell(row) : "-");
     if (choice.wide && choice.timings) cells.push_back(row.planning ? format_human_seconds(row.planning->time) : "-");
     if (choice.wide) cells.push_back(outcome_cell(row));
@@ -167,14 +174,19 @@ Table table_of(const Comparison& comparison, const RowChoice& choice) {
   return table;
 }
 
+/// The refusal without the planner's name at its beginning, so that planners may share it.
+std::string nameless(const std::string& refusal, const std::string& planner) {
+  const std::string quoted = "planner " + quote(planner);
+  for (const std::string& name : {planner + ": ", quoted + ": ", quoted + " "}) {
+    if (refusal.starts_with(name)) return refusal.substr(name.size());
+  }
+  return refusal;
+}
+
 /// Why a row has no figures, or figures that no machine could reach because memory does not suffice; that its plan has
 /// changed; or that events name devices which it does not use. Without the planner's name.
 std::vector<std::string> notes_of(const ComparisonRow& row, const Platform& platform) {
-  if (!row.planning) {
-    const std::string refusal = row.refusal->what();
-    const std::string name = row.planner->name + ": ";
-    return {refusal.starts_with(name) ? refusal.substr(name.size()) : refusal};
-  }
+  if (!row.planning) return {nameless(row.refusal->what(), row.planner->name)};
   if (!row.simulation) return {infeasible_text(*row.planning, platform, "  ")};
   std::vector<std::string> notes;
   const Report& report = row.simulation->report;
@@ -185,6 +197,26 @@ std::vector<std::string> notes_of(const ComparisonRow& row, const Platform& plat
     notes.push_back(platform.place_name(overflow.place) + " lacks " + format_human_bytes(overflow.excess));
   }
   return notes;
+}
+
+/// The item of that key, which is appended if there is none yet.
+template <class Item>
+Item& item_of(std::vector<std::pair<std::string, Item>>& items, const std::string& key) {
+  const auto known = std::ranges::find(items, key, &std::pair<std::string, Item>::first);
+  return known != items.end() ? known->second : items.emplace_back(key, Item()).second;
+}
+
+/// The names of planners by the schedule that they were asked for.
+using Askers = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+/// `spp, dapple`, or `spp, dapple with zb-v; spp with zb-h1`.
+std::string askers_text(const Askers& askers) {
+  std::string text;
+  for (const auto& [schedule, planners] : askers) {
+    text += fmt::format("{}{}{}{}", text.empty() ? "" : "; ", fmt::join(planners, ", "),
+                        schedule.empty() ? "" : " with ", schedule);
+  }
+  return text;
 }
 
 std::string title_of(const Comparison& comparison) {
@@ -214,7 +246,7 @@ Common common_of(const Comparison& comparison) {
     common.bases.push_back(row.simulation->basis);
     common.updates.insert(fewest_samples(row.simulation->updates));
     common.updates.insert(largest(row.simulation->updates).samples);
-    if (const auto size = exchanged_buckets(*row.plan())) common.buckets[*size].push_back(row.planner->name);
+    if (const auto size = exchanged_buckets(*row.plan())) common.buckets[*size].push_back(row.name());
   }
   return common;
 }
@@ -228,8 +260,8 @@ std::string heading(const Comparison& comparison, const Common& common) {
   if (common.sizes.size() > 1) text += ", microbatches of several sizes";
   text += on_groups_text(groups);
   if (common.zero > 0) text += ", zero " + std::to_string(common.zero);
-  if (comparison.rows.size() < comparison.planners) {
-    text += fmt::format(" ({} of {} planners are done)", comparison.rows.size(), comparison.planners);
+  if (comparison.rows.size() < comparison.expected) {
+    text += fmt::format(" ({} of {} rows are done)", comparison.rows.size(), comparison.expected);
   }
   return text + "\n";
 }
@@ -290,24 +322,20 @@ std::string legend(const std::vector<Comparison>& comparisons, const RowChoice& 
 }  // namespace
 
 std::string row_line(const ComparisonRow& row) {
-  if (!row.simulation) return row.planner->name + ": " + (row.planning ? "no plan fits" : "refused");
-  return row.planner->name + ": " + short_number(row.simulation->report.throughput) + " samples/s with " +
+  if (!row.simulation) return row.name() + ": " + (row.planning ? "no plan fits" : "refused");
+  return row.name() + ": " + short_number(row.simulation->report.throughput) + " samples/s with " +
          configuration_text(*row.plan()) + " replicas" + (lacks_memory(row) ? ", but out of memory" : "");
 }
 
 std::vector<std::string> notes_of(const Comparison& comparison) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> planners;  // by note
+  std::vector<std::pair<std::string, Askers>> askers;  // by note
   for (const ComparisonRow& row : comparison.rows) {
     for (std::string& note : notes_of(row, comparison.inputs.platform)) {
-      auto known = std::ranges::find(planners, note, &std::pair<std::string, std::vector<std::string>>::first);
-      if (known == planners.end()) {
-        known = planners.emplace(planners.end(), std::move(note), std::vector<std::string>());
-      }
-      known->second.push_back(row.planner->name);
+      item_of(item_of(askers, note), row.asked_schedule()).push_back(row.planner->name);
     }
   }
   std::vector<std::string> notes;
-  for (const auto& [note, names] : planners) notes.push_back(fmt::format("{}: {}", fmt::join(names, ", "), note));
+  for (const auto& [note, of_note] : askers) notes.push_back(askers_text(of_note) + ": " + note);
   return notes;
 }
 

@@ -43,7 +43,8 @@ std::string wanted_schedule(const PlanRequest& request) {
   std::string asked = policy == "a" ? "1f1b" : policy == "b" ? "eager-1f1b" : "";
   if (given.empty()) return asked;
   if (is_asynchronous(request.schedule)) {
-    throw InputError("planner 'dapple' plans for schedules that flush, not for " + quote(given));
+    throw InputError("planner 'dapple' plans for schedules that flush, not for " + quote(given), {},
+                     "use planner pipedream for schedule pipedream, contiguous or madpipe for 1f1b-star");
   }
   require_formula(dapple_planner, request);
   if (!asked.empty() && asked != given) {

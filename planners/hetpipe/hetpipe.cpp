@@ -4,6 +4,7 @@
 #include "planners/shared/costs/chain.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/exchange_times.hpp"
+#include "planners/shared/costs/require_formula.hpp"
 #include "planners/shared/costs/work.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -112,6 +113,7 @@ Variants variants(const PlanRequest& request) {
 }
 
 PlanResult plan_hetpipe(const PlanRequest& request) {
+  require_straight(hetpipe_planner, request);
   const std::string& allocation = request.options.word("allocation");
   const auto size = static_cast<std::size_t>(request.options.count("worker_size"));
   const std::vector<Worker> workers = virtual_workers(request.graph, request.platform, allocation_of(allocation), size);

@@ -117,7 +117,7 @@ bool surely_plans(const PlanRequest& request) {
 PlanResult plan_madpipe(const PlanRequest& request) {
   if (request.schedule.name != madpipe_planner.default_schedule) {
     throw InputError("planner 'madpipe' plans for the schedule '1f1b-star', not for " + quote(request.schedule.name),
-                     {}, "its plan is a pattern of that schedule's family");
+                     {}, "its plan is a pattern of that schedule's family; uniform and gpipe plan for every schedule");
   }
   const Settings settings = settings_of(request.options);
   const Chain chain(request, kPeriodicWeightVersions);

@@ -9,6 +9,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/limits.hpp"
+#include "planners/shared/costs/require_formula.hpp"
 #include "planners/shared/costs/update_exchange.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -215,7 +216,6 @@ MemoryChoices choices_of(const PlanRequest& request) {
 }  // namespace
 
 PlanResult plan_pipedream(const PlanRequest& request, bool powers_of_two) {
-  (void)is_asynchronous(request.schedule);  // refuses an unknown schedule
   Settings settings = settings_of(request);
   settings.powers_of_two = powers_of_two;
   Problem problem{request, request.graph, choices_of(request), settings, settings.levels};
@@ -271,7 +271,11 @@ const PlannerInfo pipedream_planner{
     .source = "Narayanan et al., PipeDream, SOSP 2019",
     .default_schedule = "pipedream",
     .options = pipedream::options(),
-    .plan = [](const PlanRequest& request) { return pipedream::plan_pipedream(request, false); },
+    .plan =
+        [](const PlanRequest& request) {
+          require_straight(pipedream_planner, request);
+          return pipedream::plan_pipedream(request, false);
+        },
     .cuts_by_memory = true,
     .levels_devices = true,
 };

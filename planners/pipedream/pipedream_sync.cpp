@@ -2,6 +2,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/evaluated_claim.hpp"
+#include "planners/shared/costs/require_formula.hpp"
 #include "planners/shared/savings/side_by_side.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -44,8 +45,9 @@ PlanResult plan_with_turns(const PlanRequest& request) {
 PlanResult plan_flushed(const PlanRequest& request) {
   if (is_asynchronous(request.schedule)) {
     throw InputError("planner 'pipedream-sync' plans for schedules that flush, not for " + quote(request.schedule.name),
-                     {}, "use planner 'pipedream' for it");
+                     {}, "use planner pipedream for schedule pipedream, contiguous or madpipe for 1f1b-star");
   }
+  require_straight(pipedream_sync_planner, request);
   PlanResult result = plan_side_by_side(pipedream_sync_planner, request, plan_with_turns);
   if (auto* planned = std::get_if<Planned>(&result)) planned->plan.planner = pipedream_sync_planner.name;
   return result;

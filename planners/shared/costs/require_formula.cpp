@@ -5,12 +5,27 @@
 #include "sim/schedule/schedule_family.hpp"
 
 namespace stagecraft {
+namespace {
+
+bool is_straight(const PlanRequest& request) {
+  return require_family(request.schedule.name).placement == straight_placement;
+}
+
+}  // namespace
 
 void require_formula(const PlannerInfo& planner, const PlanRequest& request) {
   if (!has_fixed_orders(request.schedule)) return;
+  const std::string planners = is_straight(request) ? "uniform, gpipe or pipedream-sync" : "uniform or gpipe";
   throw InputError(
       "planner " + quote(planner.name) + " has no formula for the time of the schedule " + quote(request.schedule.name),
-      {}, "use planner uniform, gpipe or pipedream-sync for it, or a schedule such as 1f1b");
+      {}, "use planner " + planners + " for it, or a schedule such as 1f1b");
+}
+
+void require_straight(const PlannerInfo& planner, const PlanRequest& request) {
+  if (is_straight(request)) return;
+  throw InputError("planner " + quote(planner.name) + " puts one stage on a device; the schedule " +
+                       quote(request.schedule.name) + " places stages in another way",
+                   {}, "use planner uniform or gpipe for it, or a schedule such as 1f1b");
 }
 
 }  // namespace stagecraft

@@ -36,6 +36,19 @@ InputError unplaceable(const PlannerInfo& planner, const PlanRequest& request, s
                     {}, possible > 0 ? "it can place " + std::to_string(possible) : hint);
 }
 
+/// The schedule places stages on no number of devices that there are.
+InputError nowhere_placed(const PlannerInfo& planner, const PlanRequest& request, std::size_t replicas) {
+  const std::string who = "planner " + quote(planner.name) + ": schedule " + quote(request.schedule.name);
+  const std::size_t devices = request.platform.devices.size() / replicas;
+  if (devices > 1 || !require_family(request.schedule.name).even_devices) {
+    return InputError(who + " needs more stages than the model has layers", {},
+                      "fewer stages on each device, a finer model, or a schedule such as 1f1b");
+  }
+  return InputError(fmt::format("{} needs an even number of devices, but {} in the pipeline", who,
+                                devices == 1 ? "there is one" : "there are none"),
+                    {}, "fewer replicas, a platform with more devices, or a schedule such as 1f1b");
+}
+
 /// The length of a pipeline of as many stages as the option asks for, or else as many as there may be.
 std::size_t longest(const PlannerInfo& planner, const PlanRequest& request, std::size_t replicas) {
   const std::size_t layers = request.graph.layers.size();
@@ -51,10 +64,7 @@ std::size_t longest(const PlannerInfo& planner, const PlanRequest& request, std:
     throw InputError("planner " + quote(planner.name) + ": " + counted(wanted, "stage") + ", but the model has only " +
                      counted(layers, "layer"));
   }
-  if (placement.empty()) {
-    throw InputError("planner " + quote(planner.name) + ": schedule " + quote(request.schedule.name) +
-                     " needs more stages than the model has layers");
-  }
+  if (placement.empty()) throw nowhere_placed(planner, request, replicas);
   return length_of(placement);
 }
 

@@ -37,16 +37,12 @@ Plan trivial_plan(const PlannerInfo& planner, const PlanRequest& request, const 
 
 ScheduleProgram compile_for(const PlannerInfo& planner, const PlanRequest& request, const StageDevices& devices) {
   const std::string who = "planner " + quote(planner.name);
-  const ScheduleFamily& family = require_family(request.schedule.name);
-  if (family.placement != straight_placement) {
-    throw InputError(who + " puts one stage on a device; the schedule " + quote(family.name) +
-                     " places stages in another way");
-  }
+  require_straight(planner, request);
   require_formula(planner, request);
   ScheduleProgram program = require_schedule(request.graph, request.platform, trivial_plan(planner, request, devices));
   if (!program.reaches_in_flight) {
     throw InputError(who + " has to know how many microbatches are in flight before it cuts the model; in " +
-                         quote(family.name) + " that depends on the cut",
+                         quote(request.schedule.name) + " that depends on the cut",
                      {}, "choose pipedream, 1f1b, eager-1f1b or gpipe");
   }
   return program;

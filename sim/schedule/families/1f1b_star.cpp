@@ -268,7 +268,11 @@ Schedule orders_of(const Plan& plan, const Pattern& pattern, bool exclusive, Seg
 
 Compilation compile_1f1b_star(const PlanContext& context, const Options& parameters) {
   const std::optional<Seconds> asked = parse_seconds(parameters.word("period")).value;  // none for `least`
-  if (const auto problem = problem_of(context, asked)) return ScheduleRefusals{{*problem, ""}};
+  if (const auto problem = problem_of(context, asked)) {
+    const auto has_one = [](const Stage& stage) { return stage.replicas.size() == 1; };
+    const bool has_replicas = !std::ranges::all_of(context.plan.stages, has_one);
+    return ScheduleRefusals{{*problem, has_replicas ? "the planners contiguous and madpipe plan for it" : ""}};
+  }
   const Plan& plan = context.plan;
   const Pattern pattern = pattern_of(context, asked, parameters.word("release") == "timed");
   ScheduleProgram program;

@@ -60,7 +60,7 @@ TEST_CASE("process: a comparison that is ended prints the rows that are done") {
   };
   const ShellRun terminated = ended("TERM", "");
   CHECK(terminated.code == 143);
-  CHECK(terminated.out.find("(1 of 2 planners are done)") != std::string::npos);
+  CHECK(terminated.out.find("(1 of 2 rows are done)") != std::string::npos);
   CHECK(terminated.out.find("\n> uniform  ") != std::string::npos);
   const ShellRun interrupted = ended("INT", "--json");
   CHECK(interrupted.code == 130);
