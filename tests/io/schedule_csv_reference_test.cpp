@@ -24,8 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-const fs::path kReference = fs::path(STAGECRAFT_SHARED_DIR) / "reference/schedules";
-const fs::path kTables = kReference / "csv";
+const fs::path kRecordedSchedules = fs::path(STAGECRAFT_SHARED_DIR) / "reference/schedules";
+const fs::path kTables = kRecordedSchedules / "csv";
 
 bool tables_are_here() {
   if (fs::exists(kTables)) return true;
@@ -75,7 +75,7 @@ std::string without_marks(const std::string& text) {
 }
 
 /// The stages as the rows have them, one layer on each; the microbatches as many as the first rank's forwards have.
-Plan plan_of(const std::string& text) {
+Plan plan_of_table(const std::string& text) {
   std::map<int, std::size_t> ranks;  // by stage
   std::int64_t microbatches = 0;
   const Fields rows = fields_of(text);
@@ -94,14 +94,14 @@ Plan plan_of(const std::string& text) {
   return plan;
 }
 
-struct Case {
+struct ReadTable {
   std::string text;
   Plan plan;
   LayerGraph graph;
   Platform platform;
-  explicit Case(const fs::path& path)
+  explicit ReadTable(const fs::path& path)
       : text(read_text_file(path.string())),
-        plan(plan_of(text)),
+        plan(plan_of_table(text)),
         graph(testing::chain(plan.stages.size(), 1, 2, 8)),
         platform(testing::pairwise(plan.stages.size(), 1e15)) {}
   [[nodiscard]] GivenOrders orders() const { return parse_schedule_csv(text, "f.csv", plan, platform); }
@@ -112,15 +112,15 @@ struct Case {
   }
 };
 
-bool is_shifted(const fs::path& path) { return path.filename().string().starts_with("1F1B_"); }
+bool counts_from_one(const fs::path& path) { return path.filename().string().starts_with("1F1B_"); }
 
 TEST_CASE("PyTorch's tables: orders do the plan's work and are written as they were") {
   if (!tables_are_here()) return;
   std::size_t read = 0;
   for (const fs::path& path : tables()) {
-    if (is_shifted(path)) continue;
+    if (counts_from_one(path)) continue;
     CAPTURE(path.filename().string());
-    const Case table(path);
+    const ReadTable table(path);
     const GivenOrders orders = table.orders();
     CHECK(check_schedule(table.graph, table.platform, table.plan, orders.schedule, orders.steps) ==
           std::vector<std::string>{});
@@ -137,8 +137,8 @@ TEST_CASE("PyTorch's tables: orders do the plan's work and are written as they w
 TEST_CASE("PyTorch's tables: the last rank of Schedule1F1B is refused for its numbers") {
   if (!tables_are_here()) return;
   for (const fs::path& path : tables()) {
-    if (!is_shifted(path)) continue;
-    CHECK_THROWS_WITH_AS(static_cast<void>(Case(path).orders()),
+    if (!counts_from_one(path)) continue;
+    CHECK_THROWS_WITH_AS(static_cast<void>(ReadTable(path).orders()),
                          doctest::Contains("expected microbatches counted from 0, but the forwards of stage"),
                          InputError);
   }
@@ -152,7 +152,7 @@ double recorded_time(const std::string& name, std::size_t devices, std::int64_t 
                                                             {"InterleavedZeroBubble", "interleaved_zb1p.json"},
                                                             {"ZBVZeroBubble", "zb_v.json"},
                                                             {"DualPipeV", "dualpipev.json"}};
-  std::ifstream in(kReference / kFiles.at(name));
+  std::ifstream in(kRecordedSchedules / kFiles.at(name));
   const json document = json::parse(in);
   const json& entries = document.is_array() ? document : document.at("entries");
   const json unit = {{"tF", 1}, {"tB", 1}, {"tW", 1}, {"tC", 0}};
@@ -172,9 +172,9 @@ TEST_CASE("PyTorch's tables: runs take the recorded times, also with sends and r
   std::size_t compared = 0;
   for (const fs::path& path : tables()) {
     const std::string file = path.filename().string();
-    if (is_shifted(path) || path.parent_path() != kTables) continue;
+    if (counts_from_one(path) || path.parent_path() != kTables) continue;
     CAPTURE(file);
-    const Case table(path);
+    const ReadTable table(path);
     const double expected =
         recorded_time(file.substr(0, file.find("_p")), fields_of(table.text).size(), table.plan.microbatches);
     CHECK(table.iteration_time() == doctest::Approx(expected).epsilon(1e-9));
@@ -185,8 +185,8 @@ TEST_CASE("PyTorch's tables: runs take the recorded times, also with sends and r
 
 TEST_CASE("PyTorch's tables: the dialects are one order") {
   if (!tables_are_here()) return;
-  const Case current(kTables / "upstream/zb1p_2rank_2stagep_compute.csv");
-  const Case legacy(kTables / "upstream/zb1p_2rank_2stagep_compute_legacy_2024.csv");
+  const ReadTable current(kTables / "upstream/zb1p_2rank_2stagep_compute.csv");
+  const ReadTable legacy(kTables / "upstream/zb1p_2rank_2stagep_compute_legacy_2024.csv");
   CHECK(legacy.orders() == current.orders());
 }
 
