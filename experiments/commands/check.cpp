@@ -2,11 +2,12 @@
 #include "experiments/commands/plan_inputs.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/judge.hpp"
+#include "experiments/run/order_file.hpp"
 #include "experiments/run/plan_input.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
-#include "sim/io/schedule_file.hpp"
+#include "sim/schedule/kept_plan.hpp"
 
 #include <memory>
 #include <optional>
@@ -48,23 +49,17 @@ Answer answer(const std::string& path, const Plan& plan, const std::vector<Findi
   return {.text = text, .json = to_json(std::move(record)), .code = is_fine ? ExitCode::Done : ExitCode::No};
 }
 
-/// The orders of --schedule-file, if it is given; they replace the plan's own schedule.
-std::optional<Schedule> literal_orders(const CheckOptions& options, const Platform& platform, Plan& plan) {
-  if (!options.schedule_file) return std::nullopt;
-  plan.schedule = {"literal", {}};
-  plan.rounds_per_update = 1;
-  plan.predicted = {};  // it was predicted for another schedule
-  return read_schedule_file(*options.schedule_file, platform);
-}
-
+/// The orders of --schedule-file, if it is given, replace the plan's own schedule.
 std::vector<Finding> judge(const CheckOptions& options, const Inputs& inputs, PlanInput& input,
                            const Settings& settings) {
   Plan& plan = input.reading.plan;
+  if (options.schedule_file) expect_literal_orders(plan);
   LowerOptions lower_options;
-  lower_options.literal = literal_orders(options, inputs.platform, plan);
   auto [program, findings] = judge_plan(input.graph, inputs.platform, input.reading);
-  if (program && lower_options.literal) {
-    findings = judge_orders(input.graph, inputs.platform, *program, *lower_options.literal);
+  if (program && options.schedule_file) {
+    const GivenOrders orders = read_order_file(*options.schedule_file, inputs.platform, program->kept->plan);
+    findings = judge_orders(input.graph, inputs.platform, *program, orders);
+    lower_options.literal = orders.schedule;
   }
   if (!findings.empty()) {
     settings.say("memory is not checked, because the plan cannot be run");

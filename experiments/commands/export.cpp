@@ -8,6 +8,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/schedule_csv.hpp"
 #include "sim/schedule/kept_plan.hpp"
 
 #include <algorithm>
@@ -30,6 +31,7 @@ struct ExportOptions : SimulatedRunOptions {
 
 constexpr const char* kPerfetto = "perfetto";
 constexpr const char* kChakra = "chakra";
+constexpr const char* kPytorchCsv = "pytorch-csv";
 
 SimulatedRun recorded(const ExportOptions& options, const PlanFiles& files, const Settings& settings) {
   SimulatedRun run = simulate_plan(options, files, recording_for("--to", options.window.has_value()), settings);
@@ -60,10 +62,15 @@ Answer export_perfetto(const ExportOptions& options, const Settings& settings) {
   return written_to(kPerfetto, {options.output});
 }
 
+[[noreturn]] void refuse_option(const std::string& format, const char* option, const std::string& reason,
+                                const std::string& hint) {
+  throw InputError("does not apply to " + format + ": " + reason, {"", 0, 0, option}, hint);
+}
+
 /// Refuses what Chakra cannot say, so that no file says something false.
 void refuse_for_chakra(const ExportOptions& options) {
   const auto refuse = [](const char* option, const std::string& reason, const std::string& hint) {
-    throw InputError("does not apply to chakra: " + reason, {"", 0, 0, option}, hint);
+    refuse_option(kChakra, option, reason, hint);
   };
   if (!names_file(options.output)) {
     refuse("--output", "it has a file for each device, and standard output is one",
@@ -144,19 +151,65 @@ Answer export_chakra(const ExportOptions& options, const Settings& settings) {
   return written_to(kChakra, files);
 }
 
+/// A table has the orders of one iteration, so it has nothing of what happens in a run.
+void refuse_for_table(const ExportOptions& options) {
+  const auto refuse = [](const char* option, const std::string& reason) {
+    refuse_option(kPytorchCsv, option, reason, "leave it out");
+  };
+  if (options.window) refuse("--timeline-window", "it has orders without times");
+  if (options.simulation.events) refuse("--events", "it has the orders before the run, which events do not change");
+  if (options.simulation.replan != "none") refuse("--replan", "it has no way to say that the plan changes");
+  if (read_simulation_choices(options.simulation).iterations > 1) {
+    refuse("--iterations", "every iteration has the same orders");
+  }
+}
+
+/// The orders that the plan's devices run, in one iteration.
+GivenOrders orders_of(PreparedRun& run) {
+  if (run.orders) return *std::move(run.orders);
+  const Plan& plan = run.program.kept->plan;
+  if (!run.program.synchronous) {
+    throw InputError("a table of PyTorch has one iteration, but the schedule " + quote(plan.schedule.name) +
+                     " has no iterations");
+  }
+  return {run.program.orders({0, plan.microbatches})};
+}
+
+Answer export_table(const ExportOptions& options, const Settings& settings) {
+  refuse_for_table(options);
+  const bool is_file = names_file(options.output);
+  if (!is_file && settings.json) {
+    throw InputError("a table is no JSON document, which standard output would be", {"", 0, 0, "--json"},
+                     "name a file with --output, or leave out --json");
+  }
+  const PlanFiles files = read_plan_files(options.plan, options.inputs);
+  refuse_overwriting(options.output, OutputKind::OrderTable, files_read(options, files));
+  PreparedRun run = prepare_plan(options, files, settings);
+  std::string table;
+  try {
+    table = write_schedule_csv(orders_of(run), run.program.kept->plan);
+  } catch (const InputError& error) {
+    throw InputError(error.message(), {options.schedule_file.value_or(options.plan), 0, 0, ""}, error.hint());
+  }
+  if (!is_file) return {.text = table, .json = ""};
+  write_file_atomically(options.output, table);
+  return written_to(kPytorchCsv, {options.output});
+}
+
 Answer answer_export(const ExportOptions& options, const Settings& settings) {
-  const bool is_chakra = read_choice_option("--to", options.format, {kPerfetto, kChakra}) == kChakra;
-  return is_chakra ? export_chakra(options, settings) : export_perfetto(options, settings);
+  const std::string format = read_choice_option("--to", options.format, {kPerfetto, kChakra, kPytorchCsv});
+  if (format == kPytorchCsv) return export_table(options, settings);
+  return format == kChakra ? export_chakra(options, settings) : export_perfetto(options, settings);
 }
 
 VerbAction configure_export(CLI::App& command) {
   auto options = std::make_shared<ExportOptions>();
   add_simulated_run_options(command, *options);
-  add_required(command, "--to", options->format, "the format: perfetto or chakra");
+  add_required(command, "--to", options->format, "the format: perfetto, chakra or pytorch-csv");
   add_option(command, "--timeline-window", options->window,
-             "FROM..TO, such as '1.5 s..2 s': only this part of the run; not for chakra");
+             "FROM..TO, such as '1.5 s..2 s': only this part of the run; for perfetto");
   add_required(command, "-o,--output", options->output,
-               "write the run to this file; - is standard output; for chakra what the names of its files begin with");
+               "write to this file; - is standard output; for chakra what the names of its files begin with");
   return [options](const Settings& settings) { return answer_export(*options, settings); };
 }
 
@@ -164,9 +217,10 @@ VerbAction configure_export(CLI::App& command) {
 
 const Verb export_verb{
     .name = "export",
-    .summary = "simulate a plan and write the run in the format of another tool",
+    .summary = "write the run or the orders of a plan in the format of another tool",
     .configure = configure_export,
-    .examples = {"stagecraft export plan.yaml --to perfetto -o run.perfetto-trace"},
+    .examples = {"stagecraft export plan.yaml --to perfetto -o run.perfetto-trace",
+                 "stagecraft export plan.yaml --to pytorch-csv -o orders.csv"},
 };
 
 }  // namespace stagecraft

@@ -134,9 +134,11 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   refuse_outputs(options, files_read(options, files));
   SimulatedRun run = simulate_plan(options, files, recording_of(options), settings);
   run.simulation.kept = run_kept(run.input.graph, run.inputs.platform, run.program, run.simulation);
-  const auto& [inputs, input, program, simulation] = run;
-  const Plan& plan = program.kept->plan;
-  const Explanation explanation = explain(inputs, input.graph, program, simulation);
+  const Inputs& inputs = run.inputs;
+  const LayerGraph& graph = run.input.graph;
+  const Simulation& simulation = run.simulation;
+  const Plan& plan = run.program.kept->plan;
+  const Explanation explanation = explain(inputs, graph, run.program, simulation);
   std::optional<Plan> changed;
   if (change) changed = changed_plan(run, explanation.remedies, *change);
   write_files(options, run, explanation, window, settings.timings);
@@ -151,13 +153,12 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   if (!outputs.empty()) answer.text += "\n";
   for (const auto& [option, file] : outputs) answer.text += "written to " + file + "\n";
   if (settings.json) {
-    answer.json =
-        json_of(simulation_record(simulation, input.graph, plan, inputs.platform, explanation, settings.timings),
-                simulation, inputs.platform, options.draws(), window);
+    answer.json = json_of(simulation_record(simulation, graph, plan, inputs.platform, explanation, settings.timings),
+                          simulation, inputs.platform, options.draws(), window);
   }
   if (!changed) return answer;
   answer.code = ExitCode::Done;
-  return with_plan_written(*options.apply.output, *changed, input.graph, inputs.platform, std::move(answer));
+  return with_plan_written(*options.apply.output, *changed, graph, inputs.platform, std::move(answer));
 }
 
 VerbAction configure_simulate(CLI::App& command) {

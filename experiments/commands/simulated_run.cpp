@@ -2,12 +2,12 @@
 
 #include "experiments/commands/add_option.hpp"
 #include "experiments/run/judge.hpp"
+#include "experiments/run/order_file.hpp"
 #include "experiments/run/update_size.hpp"
 #include "experiments/view/simulation_text.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
-#include "sim/io/schedule_file.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -17,14 +17,6 @@
 namespace stagecraft {
 namespace {
 
-/// Reads the orders of a schedule file, which replace the plan's own schedule.
-Schedule take_orders(const std::string& path, const Platform& platform, Plan& plan) {
-  plan.schedule = {"literal", {}};
-  plan.predicted = {};  // it was predicted for another schedule
-  plan.rounds_per_update = 1;
-  return read_schedule_file(path, platform);
-}
-
 /// The program of the plan, with the samples of an update that the user has chosen.
 ScheduleProgram compiled(const SimulatedRunOptions& options, const PlanInput& input, const Platform& platform) {
   Judgement judged = judge_plan(input.graph, platform, input.reading);
@@ -32,6 +24,41 @@ ScheduleProgram compiled(const SimulatedRunOptions& options, const PlanInput& in
   const auto samples = read_samples_per_update(options.length);
   if (!samples) return *std::move(judged.program);
   return with_samples_per_update(input.graph, platform, *std::move(judged.program), *samples);
+}
+
+/// The orders of the schedule file, which do the plan's work.
+GivenOrders fitting_orders(const std::string& path, const PreparedRun& run) {
+  const Platform& platform = run.inputs.platform;
+  GivenOrders orders = read_order_file(path, platform, run.program.kept->plan);
+  refuse_findings(path, "the orders do not fit the plan", judge_orders(run.input.graph, platform, run.program, orders),
+                  "stagecraft check with the same --schedule-file lists every violation");
+  return orders;
+}
+
+/// Fills a run that stays where it is: its program refers to its inputs.
+void prepare(const SimulatedRunOptions& options, const PlanFiles& files, const Settings& settings, PreparedRun& run) {
+  run.choices = read_simulation_choices(options.simulation);
+  if (run.choices.replan && options.schedule_file) {
+    throw InputError("a plan with the orders of a --schedule-file cannot change", {"", 0, 0, "--replan"});
+  }
+  run.inputs = load_inputs(files.inputs, settings);
+  take_events(options.simulation, run.inputs, run.choices, settings);
+  run.input = parse_plan_input(files.plan, run.inputs, settings.say);
+  Plan& given = run.input.reading.plan;
+  if (options.schedule_file) expect_literal_orders(given);
+  run.choices.run_length = read_run_length(options.length);
+  if (run.choices.run_length && !require_family(given.schedule.name).synchronous) {
+    given.microbatches = std::max(given.microbatches, *run.choices.run_length);
+  }
+  run.program = compiled(options, run.input, run.inputs.platform);
+  if (options.schedule_file) run.orders = fitting_orders(*options.schedule_file, run);
+  if (run.choices.iterations > 1 && !run.program.synchronous) {
+    throw InputError("applies to synchronous schedules only", {"", 0, 0, "--iterations"},
+                     "--run-length gives the length of an asynchronous run");
+  }
+  refuse_run_length(run.choices.run_length, run.program.synchronous);
+  const std::string remark = prediction_remark(run.program.kept->plan, run.program.synchronous);
+  if (!remark.empty()) settings.say(remark);
 }
 
 }  // namespace
@@ -53,39 +80,21 @@ std::vector<std::string> files_read(const SimulatedRunOptions& options, const Pl
   return paths;
 }
 
+PreparedRun prepare_plan(const SimulatedRunOptions& options, const PlanFiles& files, const Settings& settings) {
+  PreparedRun run;
+  prepare(options, files, settings, run);
+  return run;
+}
+
 SimulatedRun simulate_plan(const SimulatedRunOptions& options, const PlanFiles& files,
                            const std::optional<Recording>& recording, const Settings& settings) {
-  SimulationChoices choices = read_simulation_choices(options.simulation);
-  if (choices.replan && options.schedule_file) {
-    throw InputError("a plan with the orders of a --schedule-file cannot change", {"", 0, 0, "--replan"});
-  }
-  choices.recording = recording;
   SimulatedRun run;
-  run.inputs = load_inputs(files.inputs, settings);
-  const Platform& platform = run.inputs.platform;
-  take_events(options.simulation, run.inputs, choices, settings);
-  run.input = parse_plan_input(files.plan, run.inputs, settings.say);
-  const LayerGraph& graph = run.input.graph;
-  Plan& given = run.input.reading.plan;
-  if (options.schedule_file) choices.literal = take_orders(*options.schedule_file, platform, given);
-  choices.run_length = read_run_length(options.length);
-  if (choices.run_length && !require_family(given.schedule.name).synchronous) {
-    given.microbatches = std::max(given.microbatches, *choices.run_length);
-  }
-  run.program = compiled(options, run.input, platform);
-  if (choices.literal) {
-    refuse_findings(*options.schedule_file, "the orders do not fit the plan",
-                    judge_orders(graph, platform, run.program, *choices.literal),
-                    "stagecraft check with the same --schedule-file lists every violation");
-  }
-  if (choices.iterations > 1 && !run.program.synchronous) {
-    throw InputError("applies to synchronous schedules only", {"", 0, 0, "--iterations"},
-                     "--run-length gives the length of an asynchronous run");
-  }
-  refuse_run_length(choices.run_length, run.program.synchronous);
-  const std::string remark = prediction_remark(run.program.kept->plan, run.program.synchronous);
-  if (!remark.empty()) settings.say(remark);
-  run.simulation = simulate_program(graph, platform, run.program, choices, settings);
+  prepare(options, files, settings, run);
+  SimulationChoices choices = run.choices;
+  choices.recording = recording;
+  if (run.orders) choices.literal = std::move(run.orders->schedule);
+  run.orders.reset();
+  run.simulation = simulate_program(run.input.graph, run.inputs.platform, run.program, choices, settings);
   return run;
 }
 

@@ -7,6 +7,7 @@
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/trace_content.hpp"
 #include "sim/model/detail.hpp"
+#include "sim/model/given_orders.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <optional>
@@ -28,17 +29,27 @@ void add_simulated_run_options(CLI::App& command, SimulatedRunOptions& options);
 /// The paths of all files from which the run is made.
 [[nodiscard]] std::vector<std::string> files_read(const SimulatedRunOptions& options, const PlanFiles& files);
 
-/// A plan that has been simulated, with all that it was simulated with.
-struct SimulatedRun {
+/// A plan that is compiled, with all that it is to be simulated with.
+struct PreparedRun {
   Inputs inputs;
   PlanInput input;
   ScheduleProgram program;
+  SimulationChoices choices;
+  std::optional<GivenOrders> orders;  ///< those of the schedule file, which fit the plan
+};
+
+/// Compiles the plan of the files, which are those of the options. Remarks go to the user. **Throws** InputError for
+/// options and files that make no sense, and for a plan that breaks a rule.
+[[nodiscard]] PreparedRun prepare_plan(const SimulatedRunOptions& options, const PlanFiles& files,
+                                       const Settings& settings);
+
+/// A plan that has been simulated.
+struct SimulatedRun : PreparedRun {
   Simulation simulation;
 };
 
-/// Compiles the plan of the files, which are those of the options, and simulates it. The record of the run is kept only
-/// if it is wanted. Remarks go to the user. **Throws** InputError for options and files that make no sense, for a plan
-/// that breaks a rule, and for a run of more operations than its record may have.
+/// Prepares the plan and simulates it. The record of the run is kept only if it is wanted. **Throws** as `prepare_plan`,
+/// and for a run of more operations than its record may have.
 [[nodiscard]] SimulatedRun simulate_plan(const SimulatedRunOptions& options, const PlanFiles& files,
                                          const std::optional<Recording>& recording, const Settings& settings);
 

@@ -12,6 +12,7 @@
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
+#include "sim/schedule/stuck_orders.hpp"
 
 #include <fmt/core.h>
 
@@ -70,15 +71,33 @@ Judgement judge_compiled(const LayerGraph& graph, const Plan& plan, ScheduleProg
   return {std::move(program), {}};
 }
 
+/// Where the actions stand, if the orders are of a table: `they wait at rank 0 step 3, rank 1 step 0`.
+std::string steps_text(const GivenOrders& orders, const std::vector<StuckAction>& stuck) {
+  constexpr std::size_t kShown = 4;
+  if (orders.steps.empty()) return "";
+  std::string text;
+  for (std::size_t i = 0; i < std::min(stuck.size(), kShown); ++i) {
+    const StuckAction& each = stuck[i];
+    const auto order = std::ranges::find(orders.schedule.devices, each.device, &DeviceOrder::device);
+    const auto action = std::ranges::find(order->actions, each.action);
+    const auto rank = static_cast<std::size_t>(order - orders.schedule.devices.begin());
+    const auto position = static_cast<std::size_t>(action - order->actions.begin());
+    text += fmt::format("{}rank {} step {}", text.empty() ? "they wait at " : ", ", rank, orders.steps[rank][position]);
+  }
+  return text;
+}
+
 /// Adds a finding if the orders deadlock, which only carrying them out can tell.
 void judge_progress(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
-                    const Schedule& orders, std::vector<Finding>& findings) {
+                    const GivenOrders& orders, std::vector<Finding>& findings) {
   LowerOptions options;
-  options.literal = orders;
+  options.literal = orders.schedule;
   try {
     const LoweredRun run = lower(graph, platform, program, options);
     while (run.source.next({})) {
     }
+  } catch (const StuckOrders& error) {
+    findings.push_back({"schedule", std::nullopt, error.message(), {}, steps_text(orders, error.actions())});
   } catch (const InputError& error) {
     findings.push_back({"schedule", std::nullopt, error.message()});
   }
@@ -157,10 +176,11 @@ std::vector<Finding> judge_program(const LayerGraph& graph, const ScheduleProgra
 }
 
 std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
-                                  const Schedule& orders) {
+                                  const GivenOrders& orders) {
   const Activity activity("checking the plan");
   std::vector<Finding> findings;
-  for (const std::string& sentence : check_schedule(graph, platform, program.kept->plan, orders)) {
+  for (const std::string& sentence :
+       check_schedule(graph, platform, program.kept->plan, orders.schedule, orders.steps)) {
     findings.push_back({"schedule", std::nullopt, sentence});
   }
   if (findings.empty()) judge_progress(graph, platform, program, orders, findings);

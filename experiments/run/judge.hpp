@@ -2,10 +2,10 @@
 
 #include "sim/base/error.hpp"
 #include "sim/io/plan_file.hpp"
+#include "sim/model/given_orders.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
-#include "sim/model/schedule.hpp"
 #include "sim/model/timeline.hpp"
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/schedule_program.hpp"
@@ -49,7 +49,7 @@ struct Judgement {
 
 /// All reasons why literal orders do not fit the plan, and whether they deadlock.
 [[nodiscard]] std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platform,
-                                                const ScheduleProgram& program, const Schedule& orders);
+                                                const ScheduleProgram& program, const GivenOrders& orders);
 
 /// A warning if the plan predicts an iteration time where its schedule has a period, or the other way round; else
 /// empty.

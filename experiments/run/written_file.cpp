@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstddef>
@@ -36,6 +37,7 @@ std::string name_of(OutputKind kind) {
     case OutputKind::PerfettoTrace: return "Perfetto trace of this program";
     case OutputKind::ChakraTrace: return "Chakra trace";
     case OutputKind::ChakraGroups: return "file of the groups of a Chakra trace";
+    case OutputKind::OrderTable: return "table of orders of PyTorch";
     case OutputKind::RunPage: return "page of a run";
     case OutputKind::Picture: return "picture of a run";
   }
@@ -48,8 +50,16 @@ bool begins_with_message(std::string_view start, std::string_view field) {
   return start.substr(0, 1 + field.size()).ends_with(field) || start.substr(0, 2 + field.size()).ends_with(field);
 }
 
-/// Whether it is a trace in one of the formats of other tools; none for other kinds of files.
-std::optional<bool> is_trace_of(const std::string& start, OutputKind kind) {
+/// Whether the first field that is not empty is an operation, such as `0F3`, or a pair of two.
+bool begins_with_operation(std::string_view start) {
+  constexpr std::string_view kDigits = "0123456789";
+  const std::size_t stage = std::min(start.find_first_not_of(",("), start.size());
+  const std::size_t kind = std::min(start.find_first_not_of(kDigits, stage), start.size());
+  return kind > stage && kind < start.size() && std::string_view("FIWBSRU").find(start[kind]) != std::string_view::npos;
+}
+
+/// Whether it is a file in one of the formats of other tools; none for other kinds of files.
+std::optional<bool> is_for_other_tools(const std::string& start, OutputKind kind) {
   switch (kind) {
     case OutputKind::PerfettoTrace:  // a packet of sequence 1, with the flag that begins the sequence
       return start.starts_with('\n') && begins_with_message(start.substr(1), "\x50\x01\x68\x01");
@@ -58,6 +68,7 @@ std::optional<bool> is_trace_of(const std::string& start, OutputKind kind) {
                                  "\n\x05"
                                  "0.0.4");
     case OutputKind::ChakraGroups: return start.starts_with(R"({"1":[)");
+    case OutputKind::OrderTable: return begins_with_operation(start);
     default: return std::nullopt;
   }
 }
@@ -65,7 +76,7 @@ std::optional<bool> is_trace_of(const std::string& start, OutputKind kind) {
 /// Files of the program say their schema in YAML or JSON. Reports begin with the study, pages with what they are as
 /// title (those of earlier versions with the study).
 bool is_of_kind(const std::string& start, OutputKind kind) {
-  if (const auto is_trace = is_trace_of(start, kind)) return *is_trace;
+  if (const auto is_it = is_for_other_tools(start, kind)) return *is_it;
   const auto has = [&](const char* part) { return start.find(part) != std::string::npos; };
   const bool is_page = start.starts_with("<!DOCTYPE html>");
   if (kind == OutputKind::RunPage) return is_page && has("<title>Stagecraft run</title>");

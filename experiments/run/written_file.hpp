@@ -27,6 +27,7 @@ enum class OutputKind : std::uint8_t {
   PerfettoTrace,  ///< as this program writes it
   ChakraTrace,
   ChakraGroups,
+  OrderTable,  ///< of torch.distributed.pipelining
   RunPage,
   Picture,
 };

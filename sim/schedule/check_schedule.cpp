@@ -44,13 +44,28 @@ struct Judge {
   Replicas replicas;
   std::map<std::pair<DeviceId, StageId>, Told> told;
   std::vector<std::string> sentences;
+  const OrderSteps& steps;
 
   [[nodiscard]] const Stage& stage(StageId id) const { return plan.stages[id.value()]; }
   /// The device of the stage that runs the microbatch, or the first of those that divide it.
   [[nodiscard]] DeviceId runner(StageId id, std::uint32_t microbatch) const {
     return replicas[replicas.runners(id, microbatch).front()].device;
   }
-  [[nodiscard]] const std::string& name(DeviceId device) const { return platform.devices[device].name; }
+  /// The device, with its rank if the orders are of a table.
+  [[nodiscard]] std::string name(DeviceId device) const {
+    const std::string& own = platform.devices[device].name;
+    const std::size_t rank = steps.empty() ? 0 : rank_of(device);
+    return rank < steps.size() ? fmt::format("rank {} ({})", rank, own) : own;
+  }
+  /// Where an action of the device's order stands, if the orders are of a table: ` at step 3`.
+  [[nodiscard]] std::string at_step(DeviceId device, std::size_t position) const {
+    const std::size_t rank = steps.empty() ? 0 : rank_of(device);
+    return rank < steps.size() ? fmt::format(" at step {}", steps[rank][position]) : "";
+  }
+  [[nodiscard]] std::size_t rank_of(DeviceId device) const {
+    const auto order = std::ranges::find(schedule.devices, device, &DeviceOrder::device);
+    return static_cast<std::size_t>(order - schedule.devices.begin());
+  }
 };
 
 std::string work_name(ActionKind kind, std::uint32_t microbatch, StageId stage) {
@@ -66,9 +81,10 @@ std::string another_pipeline(const Judge& judge, std::uint32_t microbatch, std::
                      counted(judge.replicas.pipelines(), "pipeline"));
 }
 
-/// Checks one action on its own. If the plan does not run it on that device, returns a sentence that says why.
-std::optional<std::string> refusal(const Judge& judge, DeviceId device, const Action& action) {
-  const std::string work = work_name(action.kind, action.microbatch, action.stage);
+/// Checks one action of an order on its own. If the plan does not run it on that device, returns a sentence that says
+/// why.
+std::optional<std::string> refusal(const Judge& judge, DeviceId device, const Action& action, std::size_t position) {
+  const std::string work = work_name(action.kind, action.microbatch, action.stage) + judge.at_step(device, position);
   if (action.stage.value() >= judge.plan.stages.size()) {
     return judge.name(device) + " has the " + work + ", but the plan has only " +
            counted(judge.plan.stages.size(), "stage") + ", counted from 0";
@@ -93,8 +109,9 @@ std::optional<std::string> refusal(const Judge& judge, DeviceId device, const Ac
 
 void check_pair(Judge& judge, const DeviceOrder& order, std::size_t second) {
   const Action& action = order.actions[second];
-  const std::string what =
-      judge.name(order.device) + ": the " + work_name(action.kind, action.microbatch, action.stage);
+  const std::string what = judge.name(order.device) + ": the " +
+                           work_name(action.kind, action.microbatch, action.stage) +
+                           judge.at_step(order.device, second);
   if (second == 0 || order.actions[second - 1].joined) {
     judge.sentences.push_back(what + " has no action before it to be joined to");
     return;
@@ -110,7 +127,7 @@ void take_order(Judge& judge, const DeviceOrder& order) {
   for (std::size_t i = 0; i < order.actions.size(); ++i) {
     const Action& action = order.actions[i];
     if (action.joined) check_pair(judge, order, i);
-    if (const auto sentence = refusal(judge, order.device, action)) {
+    if (const auto sentence = refusal(judge, order.device, action, i)) {
       judge.sentences.push_back(*sentence);
       continue;
     }
@@ -121,7 +138,8 @@ void take_order(Judge& judge, const DeviceOrder& order) {
       mentions.at[index_of(action.kind)] = i;
     } else {
       judge.sentences.push_back(judge.name(order.device) + " has the " +
-                                work_name(action.kind, action.microbatch, action.stage) + " more than once");
+                                work_name(action.kind, action.microbatch, action.stage) + " more than once" +
+                                judge.at_step(order.device, i));
     }
   }
 }
@@ -137,22 +155,35 @@ void take_orders(Judge& judge) {
   }
 }
 
+/// Of orders of a table, where the device has other work of a microbatch: `, whose forward is at step 3`.
+std::string present_work(const Judge& judge, DeviceId device, const Mentions& mentions) {
+  std::optional<std::size_t> first;  // kind
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    const bool is_earlier = mentions.count[kind] > 0 && (!first || mentions.at[kind] < mentions.at[*first]);
+    if (is_earlier) first = kind;
+  }
+  const std::string step = first ? judge.at_step(device, mentions.at[*first]) : "";
+  return step.empty() ? "" : fmt::format(", whose {} is{}", to_string(static_cast<ActionKind>(*first)), step);
+}
+
 /// Checks that a replica has exactly the actions that it needs for one microbatch, in a possible order.
 void check_microbatch(Judge& judge, DeviceId device, const Told& replica, std::uint32_t microbatch,
                       const Mentions& mentions) {
   const auto work = [&](ActionKind kind) { return work_name(kind, microbatch, replica.stage); };
   const auto say = [&](const std::string& text) { judge.sentences.push_back(judge.name(device) + " " + text); };
+  const auto lacks = [&](ActionKind kind) { say("lacks the " + work(kind) + present_work(judge, device, mentions)); };
   const bool whole = mentions.has(ActionKind::Backward);
   const bool input = mentions.has(ActionKind::BackwardInput);
   const bool weight = mentions.has(ActionKind::BackwardWeight);
-  if (!mentions.has(ActionKind::Forward)) say("lacks the " + work(ActionKind::Forward));
+  if (!mentions.has(ActionKind::Forward)) lacks(ActionKind::Forward);
   if (whole && (input || weight)) say("has the " + work(ActionKind::Backward) + " both whole and in halves");
-  if (!whole && !input) say("lacks the " + work(weight ? ActionKind::BackwardInput : ActionKind::Backward));
-  if (!whole && input && !weight) say("lacks the " + work(ActionKind::BackwardWeight));
+  if (!whole && !input) lacks(weight ? ActionKind::BackwardInput : ActionKind::Backward);
+  if (!whole && input && !weight) lacks(ActionKind::BackwardWeight);
   if (!replica.strict) return;
   const auto check_order = [&](ActionKind first, ActionKind second) {
     if (mentions.has(first) && mentions.has(second) && mentions.where(first) > mentions.where(second)) {
-      say("has the " + work(second) + " before its " + to_string(first));
+      say("has the " + work(second) + judge.at_step(device, mentions.where(second)) + " before its " +
+          to_string(first) + judge.at_step(device, mentions.where(first)));
     }
   };
   check_order(ActionKind::Forward, ActionKind::Backward);
@@ -238,8 +269,10 @@ void check_explicit(Judge& judge) {
       for (std::size_t kind = index_of(ActionKind::SendActivation); kind < kKinds; ++kind) {
         if (needed[kind] == (mentions.count[kind] > 0)) continue;
         const std::string work = work_name(static_cast<ActionKind>(kind), microbatch, replica.stage);
-        judge.sentences.push_back(judge.name(key.first) + (needed[kind] ? " lacks the " : " has the ") + work +
-                                  (needed[kind] ? "" : ", but nothing is transferred there"));
+        judge.sentences.push_back(
+            judge.name(key.first) + (needed[kind] ? " lacks the " : " has the ") + work +
+            (needed[kind] ? present_work(judge, key.first, mentions)
+                          : judge.at_step(key.first, mentions.at[kind]) + ", but nothing is transferred there"));
       }
     }
   }
@@ -319,8 +352,8 @@ void check_channels(Judge& judge) {
 }  // namespace
 
 std::vector<std::string> check_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                                        const Schedule& schedule) {
-  Judge judge{platform, plan, schedule, boundaries(graph, plan), Replicas(plan), {}, {}};
+                                        const Schedule& schedule, const OrderSteps& steps) {
+  Judge judge{platform, plan, schedule, boundaries(graph, plan), Replicas(plan), {}, {}, steps};
   for (ReplicaId id : judge.replicas.all()) {
     const Replica& replica = judge.replicas[id];
     judge.told[{replica.device, replica.stage}] = {id, replica.stage, {}, true};

@@ -12,10 +12,12 @@
 #include "sim/io/pipedream_graph.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/platform_file.hpp"
+#include "sim/io/schedule_csv.hpp"
 #include "sim/io/schedule_file.hpp"
 #include "sim/io/yaml_node.hpp"
 #include "sim/io/yaml_text.hpp"
 #include "sim/io/yaml_values.hpp"
+#include "sim/schedule/check_schedule.hpp"
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
 #include "tests/fuzz/road.hpp"
@@ -77,6 +79,16 @@ void take_plan(std::string_view input) {
 
 void take_schedule(std::string_view input) {
   takes([&] { static_cast<void>(parse_schedule(input, "input", toy_platform())); });
+}
+
+void take_table(std::string_view input) {
+  GivenOrders orders;
+  if (!takes([&] { orders = parse_schedule_csv(input, "input", folded_plan(), toy_platform()); })) return;
+  const std::string written = write_schedule_csv(orders, folded_plan());
+  // Of work that lacks its input gradients the dialect cannot be told.
+  if (!check_schedule(toy_graph(), toy_platform(), folded_plan(), orders.schedule, orders.steps).empty()) return;
+  const GivenOrders again = parse_schedule_csv(written, "written", folded_plan(), toy_platform());
+  STAGECRAFT_CHECK(again.schedule == orders.schedule, "a table reads back");
 }
 
 void take_events(std::string_view input) {

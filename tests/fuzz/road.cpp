@@ -3,7 +3,9 @@
 #include "experiments/run/planning.hpp"
 #include "experiments/view/description.hpp"
 #include "sim/io/model_file.hpp"
+#include "sim/io/plan_file.hpp"
 #include "sim/io/platform_file.hpp"
+#include "sim/io/text_file.hpp"
 #include "tests/paths.hpp"
 
 #include <string>
@@ -54,6 +56,12 @@ const LayerGraph& toy_graph() { return toy_model().profiles.front(); }
 const Platform& toy_platform() {
   static const Platform kPlatform = build_platform(read_platform_file(vector("platform_two_nodes.yaml")));
   return kPlatform;
+}
+
+const Plan& folded_plan() {
+  static const Plan kPlan =
+      parse_plan(read_text_file(vector("plan_folded.yaml")), "plan", toy_graph(), toy_platform()).plan;
+  return kPlan;
 }
 
 void follow(const Model& model) {

@@ -2,6 +2,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/model/layer_graph.hpp"
+#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 
 #include <string>
@@ -25,6 +26,8 @@ void check_printable(const std::string& text);
 /// The model and the platform of the test vectors that plans and schedules are read against.
 [[nodiscard]] const LayerGraph& toy_graph();
 [[nodiscard]] const Platform& toy_platform();
+/// A plan for them whose stages, a layer each, go down two devices and up again.
+[[nodiscard]] const Plan& folded_plan();
 
 /// Where a model goes: written and read back, and, if it is small, described and scaled.
 void follow(const Model& model);

@@ -50,6 +50,8 @@ const std::vector<Source>& sources() {
       {"study", "tests/vectors/bad", "study_"},
       {"study", "tests/vectors/commands", "study_"},
       {"study", "tests/vectors/studies/first", "manifest"},
+      {"table", "tests/vectors/good", "table_"},
+      {"table", "tests/vectors/bad", "table_"},
   };
   return kSources;
 }
@@ -117,6 +119,7 @@ const std::vector<Target>& targets() {
       {"platform", take_platform},
       {"schedule", take_schedule},
       {"study", take_study},
+      {"table", take_table},
       {"text", take_text},
   };
   return kTargets;

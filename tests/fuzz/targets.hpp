@@ -26,6 +26,7 @@ void take_model(std::string_view input);
 void take_platform(std::string_view input);
 void take_plan(std::string_view input);
 void take_schedule(std::string_view input);
+void take_table(std::string_view input);
 void take_events(std::string_view input);
 void take_architecture(std::string_view input);
 void take_config(std::string_view input);

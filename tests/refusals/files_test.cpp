@@ -15,6 +15,7 @@
 #include "sim/io/pipedream_graph.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/platform_file.hpp"
+#include "sim/io/schedule_csv.hpp"
 #include "sim/io/schedule_file.hpp"
 #include "sim/io/text_file.hpp"
 #include "tests/refusals/corpus.hpp"
@@ -45,6 +46,15 @@ void read_plan(const std::string& path) {
 void read_schedule(const std::string& path) {
   const Platform platform = build_platform(read_platform_file((kVectors / "good/platform_two_nodes.yaml").string()));
   static_cast<void>(read_schedule_file(path, platform));
+}
+
+/// Reads a table of orders for four stages that go down two devices and up again.
+void read_table(const std::string& path) {
+  const Model model = read_model_file((kVectors / "good/model_toy.yaml").string());
+  const Platform platform = build_platform(read_platform_file((kVectors / "good/platform_two_nodes.yaml").string()));
+  const std::string plan = (kVectors / "good/plan_folded.yaml").string();
+  const PlanReading reading = parse_plan(read_text_file(plan), plan, model.profiles.at(0), platform);
+  static_cast<void>(parse_schedule_csv(read_text_file(path), path, reading.plan, platform));
 }
 
 void read_events(const std::string& path) {
@@ -109,6 +119,8 @@ void read_as_named(const fs::path& path) {
     read_events(path.string());
   } else if (format == "schedule") {
     read_schedule(path.string());
+  } else if (format == "table") {
+    read_table(path.string());
   } else if (format == "study") {
     read_study(path.string());
   } else if (format == "pipedream") {

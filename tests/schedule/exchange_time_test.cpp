@@ -1,6 +1,7 @@
 #include "sim/schedule/exchange_time.hpp"
 
 #include "sim/model/measured_profiles.hpp"
+#include "sim/schedule/exchange_phases.hpp"
 #include "sim/schedule/layers_with_exchanges.hpp"
 #include "tests/model/grouped_clusters.hpp"
 #include "tests/schedule/all_reduce_runs.hpp"

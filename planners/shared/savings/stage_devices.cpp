@@ -6,6 +6,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <fmt/core.h>
 

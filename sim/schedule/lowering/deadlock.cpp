@@ -51,6 +51,9 @@ class Waits {
   [[nodiscard]] std::string device_name(const Position& position) const {
     return state_.shape.platform().devices[state_.lanes.device(position.device)].name;
   }
+  [[nodiscard]] StuckAction stuck_at(const Position& position) const {
+    return {state_.lanes.device(position.device), action(position)};
+  }
   [[nodiscard]] std::optional<Position> next_of(std::size_t device) const {
     if (!orders_.has_left(device)) return std::nullopt;
     return Position{device, orders_.cursor(device)};
@@ -101,23 +104,26 @@ class Waits {
 
 }  // namespace
 
-std::string deadlock_text(const LoweringState& state, const Orders& orders) {
+Standstill standstill(const LoweringState& state, const Orders& orders) {
   const Waits waits(state, orders);
+  Standstill found;
   std::vector<std::string> parts;
   for (const Wait& wait : waits.circle()) {
     parts.push_back(waits.device_name(wait.at) + " at " + waits.name(wait.at) + " waits for " + waits.name(wait.needs) +
                     " on " + waits.device_name(wait.needs));
+    found.actions.push_back(waits.stuck_at(wait.at));
   }
   if (parts.empty()) {
     for (std::size_t device = 0; device < state.lanes.size(); ++device) {
       const auto at = waits.next_of(device);
-      if (at) parts.push_back(waits.device_name(*at) + " waits at " + waits.name(*at));
+      if (!at) continue;
+      parts.push_back(waits.device_name(*at) + " waits at " + waits.name(*at));
+      found.actions.push_back(waits.stuck_at(*at));
     }
   }
-  std::string text;
-  for (std::size_t i = 0; i < std::min(parts.size(), kShownWaits); ++i) text += (i == 0 ? "" : "; ") + parts[i];
-  if (parts.size() > kShownWaits) text += "; … (" + std::to_string(parts.size()) + " devices in all)";
-  return text;
+  for (std::size_t i = 0; i < std::min(parts.size(), kShownWaits); ++i) found.text += (i == 0 ? "" : "; ") + parts[i];
+  if (parts.size() > kShownWaits) found.text += "; … (" + std::to_string(parts.size()) + " devices in all)";
+  return found;
 }
 
 }  // namespace stagecraft

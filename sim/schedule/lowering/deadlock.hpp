@@ -2,14 +2,22 @@
 
 #include "sim/schedule/lowering/lowering_state.hpp"
 #include "sim/schedule/lowering/orders.hpp"
+#include "sim/schedule/stuck_orders.hpp"
 
 #include <string>
+#include <vector>
 
 namespace stagecraft {
 
-/// Why no device can go on: the circle of devices of which each waits for an action that the next one has not run, or,
-/// if no such circle is found (a channel's order takes part), the action at which each device waits.
+/// Why no device can go on.
+struct Standstill {
+  std::string text;
+  std::vector<StuckAction> actions;
+};
+
+/// The circle of devices of which each waits for an action that the next one has not run, or, if no such circle is
+/// found (a channel's order takes part), the action at which each device waits.
 /// **Requires** orders of which no action can be lowered.
-[[nodiscard]] std::string deadlock_text(const LoweringState& state, const Orders& orders);
+[[nodiscard]] Standstill standstill(const LoweringState& state, const Orders& orders);
 
 }  // namespace stagecraft

@@ -1,10 +1,10 @@
 #include "sim/schedule/lowering/orders.hpp"
 
 #include "sim/base/error.hpp"
-#include "sim/schedule/lower.hpp"
 #include "sim/schedule/lowering/deadlock.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -89,7 +89,8 @@ void Orders::report_deadlock() const {
         "replicas that divide weights (zero 3) run their passes together, so they need turns of one size and orders "
         "of one kind; or zero 2";
   }
-  throw Deadlock("the schedule deadlocks: " + deadlock_text(state_, *this), {}, hint);
+  Standstill found = standstill(state_, *this);
+  throw StuckOrders("the schedule deadlocks: " + found.text, hint, std::move(found.actions));
 }
 
 }  // namespace stagecraft

@@ -43,6 +43,34 @@ TEST_CASE("export: standard output is not both a trace and a JSON document") {
   CHECK(run(plan.of("export", {"--to", "perfetto", "-o", toy.file("run.pftrace"), "--json"})).code == 0);
 }
 
+TEST_CASE("export: a table of PyTorch runs as the schedule that it was written from, and is written again as it was") {
+  const Toy toy;
+  const test::PlanOnDisk plan = test::on_disk(toy);
+  const std::string table = toy.file("orders.csv");
+  const auto exported = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"--to", "pytorch-csv"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(plan.of("export", words));
+  };
+  CHECK(exported({"-o", table}).out == "written to " + table + "\n");
+  CHECK(exported({"-o", "-"}).out == read(table));
+  CHECK(exported({"-o", "-", "--schedule-file", table}).out == read(table));
+  const auto time = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return nlohmann::json::parse(run(plan.of("simulate", words)).out).at("iteration_time_s");
+  };
+  CHECK(time({"--schedule-file", table}) == time({}));
+  CHECK(exported({"-o", table}).code == 0);  // it replaces a table
+  const Ran json = exported({"-o", "-", "--json"});
+  CHECK(json.code == 2);
+  CHECK(nlohmann::json::parse(json.out)["error"]["message"] ==
+        "--json: a table is no JSON document, which standard output would be");
+  const auto answer = nlohmann::json::parse(exported({"-o", table, "--json"}).out);
+  CHECK(answer == nlohmann::json{{"format", "pytorch-csv"}, {"files", {table}}});
+  CHECK(exported({"-o", table, "--schedule-file", table}).code == 2);  // it is read
+}
+
 TEST_CASE("export: a plan that runs out of memory is exported with a note") {
   const Toy toy;
   toy.write_plan("200");  // 1 MB of stash each, on devices of 100 MB
