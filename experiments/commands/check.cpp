@@ -82,8 +82,9 @@ VerbAction configure_check(CLI::App& command) {
   auto options = std::make_shared<CheckOptions>();
   add_required(command, "PLAN", options->plan, "plan file, YAML or JSON");
   add_plan_input_options(command, options->inputs);
-  add_option(command, "--schedule-file", options->schedule_file,
-             "check the plan with the orders of this file instead of the plan's schedule");
+  add_option(
+      command, "--schedule-file", options->schedule_file,
+      "check the plan with the orders of this file, which may be a .csv of PyTorch, instead of the plan's schedule");
   return [options](const Settings& settings) { return answer_check(*options, settings); };
 }
 

@@ -68,8 +68,9 @@ void add_simulated_run_options(CLI::App& command, SimulatedRunOptions& options) 
   add_plan_input_options(command, options.inputs);
   add_simulation_options(command, options.simulation);
   add_length_options(command, options.length);
-  add_option(command, "--schedule-file", options.schedule_file,
-             "run the plan with the orders of this file instead of the plan's schedule");
+  add_option(
+      command, "--schedule-file", options.schedule_file,
+      "run the plan with the orders of this file, which may be a .csv of PyTorch, instead of the plan's schedule");
 }
 
 std::vector<std::string> files_read(const SimulatedRunOptions& options, const PlanFiles& files) {

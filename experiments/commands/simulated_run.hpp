@@ -48,8 +48,8 @@ struct SimulatedRun : PreparedRun {
   Simulation simulation;
 };
 
-/// Prepares the plan and simulates it. The record of the run is kept only if it is wanted. **Throws** as `prepare_plan`,
-/// and for a run of more operations than its record may have.
+/// Prepares the plan and simulates it. The record of the run is kept only if it is wanted. **Throws** as
+/// `prepare_plan`, and for a run of more operations than its record may have.
 [[nodiscard]] SimulatedRun simulate_plan(const SimulatedRunOptions& options, const PlanFiles& files,
                                          const std::optional<Recording>& recording, const Settings& settings);
 

@@ -8,8 +8,8 @@
 namespace stagecraft {
 
 /// Where the actions of orders stand in a table that has a row for each rank and a column for each step.
-/// **Shape** by order in `Schedule::devices`, which is the rank, and by its action: the step, counted from 0. The actions
-/// of a pair share one. Empty: the orders are of no table.
+/// **Shape** by order in `Schedule::devices`, which is the rank, and by its action: the step, counted from 0. The
+/// actions of a pair share one. Empty: the orders are of no table.
 using OrderSteps = std::vector<std::vector<std::uint32_t>>;
 
 /// Orders that a file gives.

@@ -7,8 +7,10 @@
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/platform_file.hpp"
+#include "sim/io/schedule_csv.hpp"
 #include "sim/io/schedule_file.hpp"
 #include "sim/io/text_file.hpp"
+#include "sim/schedule/check_schedule.hpp"
 #include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
@@ -136,6 +138,25 @@ TEST_CASE("examples: the files of the format pages are read") {
   CHECK(reading.plan.stages.size() == 2);
   for (const std::string& text : schedules) {
     CHECK(parse_schedule(text, "schedule.md", toy_inputs().platform).devices.size() == 2);
+  }
+}
+
+TEST_CASE("examples: the table of the schedule page is the one among the vectors, which are orders of their plan") {
+  const std::string text = read_text_file((kRoot / "docs/reference/formats/schedule.md").string());
+  const std::string fence = "```text\n";
+  const std::size_t begin = text.find(fence) + fence.size();
+  const std::string table = text.substr(begin, text.find("```", begin) - begin);
+  std::string vector = read_text_file((kRoot / "tests/vectors/good/table_of_computations.csv").string());
+  std::erase(vector, '\r');
+  CHECK(table == vector);
+  const std::string plan = read_text_file((kRoot / "tests/vectors/good/plan_folded.yaml").string());
+  const PlanReading reading = parse_plan(plan, "f", toy_inputs().graph, toy_inputs().platform);
+  for (const char* name : {"computations", "transfers", "2024"}) {
+    const std::string prefix = name == std::string("transfers") ? "table_with_" : "table_of_";
+    const std::string good = read_text_file((kRoot / ("tests/vectors/good/" + prefix + name + ".csv")).string());
+    const GivenOrders orders = parse_schedule_csv(good, "f", reading.plan, toy_inputs().platform);
+    CHECK(
+        check_schedule(toy_inputs().graph, toy_inputs().platform, reading.plan, orders.schedule, orders.steps).empty());
   }
 }
 
