@@ -100,8 +100,8 @@ TEST_CASE("option_table: values are words, and what would be markup is escaped")
 }
 
 TEST_CASE("refreshed: a list of names, by name, with links if wanted") {
-  CHECK(
-      has(refreshed_page("<!-- list: schedules --><!-- / -->\n"), "-->`1f1b`, `1f1b-star`, `1f1b-v`, `eager-1f1b`, "));
+  CHECK(has(refreshed_page("<!-- list: schedules --><!-- / -->\n"),
+            "-->`1f1b`, `1f1b-star`, `1f1b-v`, `chimera`, `dualpipe`, "));
   CHECK(has(refreshed_page("<!-- list: planners; link=p/NAME.md --><!-- / -->\n"),
             "-->[contiguous](p/contiguous.md), [dapple](p/"));
 }
