@@ -262,14 +262,19 @@ TEST_CASE("lower bound: no evaluation of 3000 random plans is below its bound, a
   CHECK(unsettled * 300 <= std::max(all, 600));
   // docs/reference/report.md points here for these means.
   const std::map<std::string, double> told = {
-      {"gpipe", 1.070},      {"1f1b", 1.023},      {"eager-1f1b", 1.011}, {"interleaved-1f1b", 1.104},
-      {"literal", 1.087},    {"pipedream", 1.013}, {"1f1b-star", 1.374},  {"spp-pe", 1.011},
-      {"looped-bfs", 1.126}, {"zb-h1", 1.039},     {"zb-h2", 1.036},      {"interleaved-zb-h1", 1.158},
-      {"zb-v", 1.071},       {"1f1b-v", 1.105}};
-  CHECK(gaps.size() == told.size());
+      {"gpipe", 1.070},      {"1f1b", 1.023},       {"eager-1f1b", 1.011}, {"interleaved-1f1b", 1.042},
+      {"literal", 1.087},    {"pipedream", 1.012},  {"1f1b-star", 1.374},  {"spp-pe", 1.011},
+      {"looped-bfs", 1.152}, {"zb-h1", 1.049},      {"zb-h2", 1.045},      {"interleaved-zb-h1", 1.158},
+      {"zb-v", 1.046},       {"1f1b-v", 1.195},     {"v-half", 1.170},     {"v-min", 1.284},
+      {"dualpipe", 1.068},   {"dualpipe-v", 1.047}, {"chimera", 1.074}};
   for (const auto& [name, mean] : told) {
     CAPTURE(name);
-    CHECK(std::abs(gaps[name].sum / gaps[name].count - mean) < (all == 3000 ? 0.001 : 0.3));
+    const auto gap = gaps.find(name);
+    if (gap == gaps.end()) {
+      CHECK(all < 3000);  // a few cases have not every schedule
+      continue;
+    }
+    CHECK(std::abs(gap->second.sum / gap->second.count - mean) < (all == 3000 ? 0.001 : 0.3));
   }
 }
 

@@ -49,7 +49,8 @@ struct ListRule {
 /// operations of the same kind the one of the oldest microbatch goes first, of the earlier stage for forwards and of
 /// the later one for backwards; or with `deepest_first` the one of the latest stage, of the oldest microbatch. The
 /// orders of its devices are those in which the work starts, so they cannot deadlock. In an asynchronous run updates
-/// hold backwards up (`UpdateBoard`). Weight halves run when nothing else is ready, the oldest first. A copy is a run of its own from there on.
+/// hold backwards up (`UpdateBoard`). Weight halves run when nothing else is ready, the oldest first. A copy is a run
+/// of its own from there on.
 class ListRun {
  public:
   /// Of the first `microbatches` of the plan. **Requires** caps of at least 1, with which the stages can run in turn

@@ -56,10 +56,10 @@ TEST_CASE("completion: bash completes verbs, options and the values of options")
   completes("stagecraft plan --schedule 1f1b-star,rel", "1f1b-star,release=timed 1f1b-star,release=asap");
   completes("stagecraft plan --schedule looped-bfs,", "looped-bfs,chunks=");
   completes("stagecraft plan --schedule nobody,", "");
-  completes("stagecraft compare --schedules zb-", "zb-h1 zb-h2 zb-v");
+  completes("stagecraft compare --schedules zb-", "zb-auto zb-h1 zb-h2 zb-v");
   completes("stagecraft compare --schedules 1f1b,looped-bfs,chu", "1f1b,looped-bfs,chunks=");
   completes("stagecraft compare --schedules looped-bfs,chunks = 2,zb-v,chu", "");
-  completes("stagecraft compare --schedules looped-bfs,chunks = 2,zb-", "2,zb-h1 2,zb-h2 2,zb-v");
+  completes("stagecraft compare --schedules looped-bfs,chunks = 2,zb-", "2,zb-auto 2,zb-h1 2,zb-h2 2,zb-v");
   completes("stagecraft compare --schedules looped-bfs,nobody,", "");
   completes("stagecraft simulate p.yaml --replan vpipe,imb", "vpipe,imbalance=");
   completes("stagecraft simulate p.yaml --replan spp,pe", "spp,pe_exec=strict spp,pe_exec=list");
