@@ -219,8 +219,7 @@ const Verb export_verb{
     .name = "export",
     .summary = "write the run or the orders of a plan in the format of another tool",
     .configure = configure_export,
-    .examples = {"stagecraft export plan.yaml --to perfetto -o run.perfetto-trace",
-                 "stagecraft export plan.yaml --to pytorch-csv -o orders.csv"},
+    .examples = {"stagecraft export plan.yaml --to perfetto -o run.perfetto-trace"},
 };
 
 }  // namespace stagecraft
