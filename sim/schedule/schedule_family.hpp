@@ -31,7 +31,7 @@ using Placement = std::vector<Chunk>;
 /// A pipeline whose stages lie on devices as the placement of its family has them, equally many on each.
 struct FixedPipeline {
   std::int64_t devices = 1;
-  std::int64_t chunks = 1;  ///< stages on each device
+  std::int64_t chunks = 1;        ///< stages on each device
   std::int64_t microbatches = 1;  ///< of all its directions together
 };
 /// By device of the pipeline: its actions on stages and microbatches that are both counted from 0. Stages count through

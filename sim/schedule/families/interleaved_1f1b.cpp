@@ -1,8 +1,8 @@
 #include "sim/base/error.hpp"
-#include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/fixed/device_order.hpp"
 #include "sim/schedule/fixed/placements.hpp"
 #include "sim/schedule/fixed/round_groups.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <fmt/core.h>
 

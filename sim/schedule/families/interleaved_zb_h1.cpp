@@ -1,7 +1,7 @@
-#include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/fixed/device_order.hpp"
 #include "sim/schedule/fixed/placements.hpp"
 #include "sim/schedule/fixed/round_groups.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <fmt/core.h>
 

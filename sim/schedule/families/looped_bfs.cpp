@@ -1,6 +1,6 @@
-#include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/fixed/device_order.hpp"
 #include "sim/schedule/fixed/placements.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 namespace stagecraft {
 

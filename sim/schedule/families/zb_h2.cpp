@@ -1,5 +1,5 @@
-#include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/fixed/device_order.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 
