@@ -6,31 +6,11 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 namespace stagecraft {
 
 extern const ScheduleFamily family_interleaved_1f1b;
 
 namespace {
-
-/// Warm-up forwards, then forwards and backwards in turn, then the remaining backwards.
-std::vector<Action> interleaved_order(const RoundGroups& groups, std::int64_t device, std::int64_t behind) {
-  const std::int64_t all = groups.all();
-  const std::int64_t warm = std::min(all, 2 * behind + groups.fill());
-  DeviceOrderWriter order;
-  const auto forward = [&](std::int64_t n) {
-    const auto [stage, microbatch] = groups.forward(device, n);
-    order.forward(stage, microbatch);
-  };
-  for (std::int64_t n = 0; n < warm; ++n) forward(n);
-  for (std::int64_t n = 0; n < all; ++n) {
-    if (n + warm < all) forward(n + warm);
-    const auto [stage, microbatch] = groups.backward(device, n);
-    order.backward(stage, microbatch);
-  }
-  return order.take();
-}
 
 /// The microbatches of a group.
 std::int64_t group_of(const FixedPipeline& pipeline, const Options& parameters) {
@@ -38,13 +18,12 @@ std::int64_t group_of(const FixedPipeline& pipeline, const Options& parameters) 
   return group == 0 ? pipeline.devices : group;
 }
 
+/// Warm-up forwards, with two more for each device behind, then forwards and backwards in turn.
 FixedOrders interleaved_orders(const FixedPipeline& pipeline, const Options& parameters) {
-  const RoundGroups groups(pipeline, group_of(pipeline, parameters));
-  FixedOrders orders;
-  for (std::int64_t device = 0; device < pipeline.devices; ++device) {
-    orders.push_back(interleaved_order(groups, device, pipeline.devices - 1 - device));
-  }
-  return orders;
+  return RoundGroups(pipeline, group_of(pipeline, parameters))
+      .in_turn(2, [](DeviceOrderWriter& order, std::int64_t, std::int64_t, const RoundGroups::Place& place) {
+        order.backward(place.stage, place.microbatch);
+      });
 }
 
 /// As Megatron-LM: the last group may be smaller, but has a microbatch for each device.

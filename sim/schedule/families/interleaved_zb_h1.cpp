@@ -18,38 +18,18 @@ std::int64_t groups_of(const FixedPipeline& pipeline) {
   return std::max<std::int64_t>(1, pipeline.microbatches / pipeline.devices);
 }
 
-/// The order of interleaved-1f1b with half the warm-up for the devices behind. All backwards are split: device i runs
-/// i input halves before its first weight half, and then one weight half after each of them.
-std::vector<Action> split_order(const RoundGroups& groups, std::int64_t device, std::int64_t behind) {
-  const std::int64_t all = groups.all();
-  const std::int64_t warm = std::min(all, behind + groups.fill());
-  DeviceOrderWriter order;
-  const auto forward = [&](std::int64_t n) {
-    const auto [stage, microbatch] = groups.forward(device, n);
-    order.forward(stage, microbatch);
-  };
-  for (std::int64_t n = 0; n < warm; ++n) forward(n);
-  for (std::int64_t n = 0; n < all; ++n) {
-    if (n + warm < all) forward(n + warm);
-    const auto [stage, microbatch] = groups.backward(device, n);
-    order.input(stage, microbatch);
-    if (n >= device) order.oldest_weight();
-  }
-  while (order.has_pending()) order.oldest_weight();
-  return order.take();
-}
-
 std::int64_t group_size(const FixedPipeline& pipeline, const Options& /*parameters*/) {
   return pipeline.microbatches / groups_of(pipeline);
 }
 
+/// The order of interleaved-1f1b with half the warm-up for the devices behind. All backwards are split: device i runs
+/// i input halves before its first weight half, and then one weight half after each of them.
 FixedOrders split_orders(const FixedPipeline& pipeline, const Options& parameters) {
-  const RoundGroups groups(pipeline, group_size(pipeline, parameters));
-  FixedOrders orders;
-  for (std::int64_t device = 0; device < pipeline.devices; ++device) {
-    orders.push_back(split_order(groups, device, pipeline.devices - 1 - device));
-  }
-  return orders;
+  return RoundGroups(pipeline, group_size(pipeline, parameters))
+      .in_turn(1, [](DeviceOrderWriter& order, std::int64_t device, std::int64_t n, const RoundGroups::Place& place) {
+        order.input(place.stage, place.microbatch);
+        if (n >= device) order.oldest_weight();
+      });
 }
 
 std::string equal_groups(const FixedPipeline& pipeline, const Options& /*parameters*/) {

@@ -20,7 +20,7 @@ FixedOrders v_half_orders(const FixedPipeline& pipeline, const Options& /*parame
 
 const ScheduleFamily family_v_half{
     .name = "v-half",
-    .summary = "split backwards on a V of two stages on each device, with about half the memory of 1f1b; flushed",
+    .summary = "split backwards on a V of two stages on each device, with about half the stashes of 1f1b; flushed",
     .source = "Pipeline Parallelism with Controllable Memory (Qi et al., NeurIPS 2024)",
     .synchronous = true,
     .parameters = {},

@@ -20,7 +20,8 @@ FixedOrders v_min_orders(const FixedPipeline& pipeline, const Options& /*paramet
 
 const ScheduleFamily family_v_min{
     .name = "v-min",
-    .summary = "split backwards on a V of two stages on each device, with about a third of the memory of 1f1b; flushed",
+    .summary =
+        "split backwards on a V of two stages on each device, with about a third of the stashes of 1f1b; flushed",
     .source = "Pipeline Parallelism with Controllable Memory (Qi et al., NeurIPS 2024)",
     .synchronous = true,
     .parameters = {},
