@@ -46,7 +46,7 @@ std::optional<std::int64_t> read_apply_options(const ApplyOptions& options, cons
   }
   if (!number) return number;
   if (!options.output) refuse_change("needs a file for the changed plan", "-o FILE; -o - is standard output");
-  if (run.schedule_file) {
+  if (run.orders.schedule_file) {
     refuse_change("the orders of a --schedule-file are no part of a plan, and are those of the plan as it is",
                   "leave out --schedule-file: the plan then has its own schedule");
   }

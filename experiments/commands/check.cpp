@@ -1,5 +1,6 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/plan_inputs.hpp"
+#include "experiments/commands/simulated_run.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/judge.hpp"
 #include "experiments/run/order_file.hpp"
@@ -17,8 +18,8 @@ namespace {
 
 struct CheckOptions {
   PlanInputOptions inputs;
+  OrderOptions orders;
   std::string plan;
-  std::optional<std::string> schedule_file;
 };
 
 Detail::Record finding_record(const Finding& finding) {
@@ -49,17 +50,16 @@ Answer answer(const std::string& path, const Plan& plan, const std::vector<Findi
   return {.text = text, .json = to_json(std::move(record)), .code = is_fine ? ExitCode::Done : ExitCode::No};
 }
 
-/// The orders of --schedule-file, if it is given, replace the plan's own schedule.
+/// Orders that the user gives replace those of the plan's own schedule.
 std::vector<Finding> judge(const CheckOptions& options, const Inputs& inputs, PlanInput& input,
                            const Settings& settings) {
   Plan& plan = input.reading.plan;
-  if (options.schedule_file) expect_literal_orders(plan);
+  if (options.orders.schedule_file) expect_literal_orders(plan);
   LowerOptions lower_options;
   auto [program, findings] = judge_plan(input.graph, inputs.platform, input.reading);
-  if (program && options.schedule_file) {
-    const GivenOrders orders = read_order_file(*options.schedule_file, inputs.platform, program->kept->plan);
-    findings = judge_orders(input.graph, inputs.platform, *program, orders);
-    lower_options.literal = orders.schedule;
+  if (program) {
+    const auto orders = given_orders(options.orders, input.graph, inputs.platform, *program, findings);
+    if (orders) lower_options.literal = orders->schedule;
   }
   if (!findings.empty()) {
     settings.say("memory is not checked, because the plan cannot be run");
@@ -82,9 +82,7 @@ VerbAction configure_check(CLI::App& command) {
   auto options = std::make_shared<CheckOptions>();
   add_required(command, "PLAN", options->plan, "plan file, YAML or JSON");
   add_plan_input_options(command, options->inputs);
-  add_option(
-      command, "--schedule-file", options->schedule_file,
-      "check the plan with the orders of this file, which may be a .csv of PyTorch, instead of the plan's schedule");
+  add_order_options(command, options->orders);
   return [options](const Settings& settings) { return answer_check(*options, settings); };
 }
 

@@ -189,7 +189,7 @@ Answer export_table(const ExportOptions& options, const Settings& settings) {
   try {
     table = write_schedule_csv(orders_of(run), run.program.kept->plan);
   } catch (const InputError& error) {
-    throw InputError(error.message(), {options.schedule_file.value_or(options.plan), 0, 0, ""}, error.hint());
+    throw InputError(error.message(), {options.orders.schedule_file.value_or(options.plan), 0, 0, ""}, error.hint());
   }
   if (!is_file) return {.text = table, .json = ""};
   write_file_atomically(options.output, table);

@@ -2,7 +2,6 @@
 
 #include "experiments/commands/add_option.hpp"
 #include "experiments/run/judge.hpp"
-#include "experiments/run/order_file.hpp"
 #include "experiments/run/update_size.hpp"
 #include "experiments/view/simulation_text.hpp"
 #include "sim/base/counted.hpp"
@@ -26,32 +25,37 @@ ScheduleProgram compiled(const SimulatedRunOptions& options, const PlanInput& in
   return with_samples_per_update(input.graph, platform, *std::move(judged.program), *samples);
 }
 
-/// The orders of the schedule file, which do the plan's work.
-GivenOrders fitting_orders(const std::string& path, const PreparedRun& run) {
-  const Platform& platform = run.inputs.platform;
-  GivenOrders orders = read_order_file(path, platform, run.program.kept->plan);
-  refuse_findings(path, "the orders do not fit the plan", judge_orders(run.input.graph, platform, run.program, orders),
-                  "stagecraft check with the same --schedule-file lists every violation");
+/// The orders that the user gives, which do the plan's work.
+std::optional<GivenOrders> fitting_orders(const SimulatedRunOptions& options, const PreparedRun& run) {
+  std::vector<Finding> findings;
+  std::optional<GivenOrders> orders =
+      given_orders(options.orders, run.input.graph, run.inputs.platform, run.program, findings);
+  const bool is_file = options.orders.schedule_file.has_value();
+  refuse_findings(options.orders.schedule_file.value_or(options.plan),
+                  is_file ? "the orders do not fit the plan" : "the schedule cannot run", findings,
+                  "stagecraft check with the same " + std::string(is_file ? "--schedule-file" : "--sends") +
+                      " lists every violation");
   return orders;
 }
 
 /// Fills a run that stays where it is: its program refers to its inputs.
 void prepare(const SimulatedRunOptions& options, const PlanFiles& files, const Settings& settings, PreparedRun& run) {
   run.choices = read_simulation_choices(options.simulation);
-  if (run.choices.replan && options.schedule_file) {
-    throw InputError("a plan with the orders of a --schedule-file cannot change", {"", 0, 0, "--replan"});
+  if (run.choices.replan && (options.orders.schedule_file || options.orders.transfers)) {
+    throw InputError("a plan with the orders of a --schedule-file, or with --sends, cannot change",
+                     {"", 0, 0, "--replan"});
   }
   run.inputs = load_inputs(files.inputs, settings);
   take_events(options.simulation, run.inputs, run.choices, settings);
   run.input = parse_plan_input(files.plan, run.inputs, settings.say);
   Plan& given = run.input.reading.plan;
-  if (options.schedule_file) expect_literal_orders(given);
+  if (options.orders.schedule_file) expect_literal_orders(given);
   run.choices.run_length = read_run_length(options.length);
   if (run.choices.run_length && !require_family(given.schedule.name).synchronous) {
     given.microbatches = std::max(given.microbatches, *run.choices.run_length);
   }
   run.program = compiled(options, run.input, run.inputs.platform);
-  if (options.schedule_file) run.orders = fitting_orders(*options.schedule_file, run);
+  run.orders = fitting_orders(options, run);
   if (run.choices.iterations > 1 && !run.program.synchronous) {
     throw InputError("applies to synchronous schedules only", {"", 0, 0, "--iterations"},
                      "--run-length gives the length of an asynchronous run");
@@ -63,19 +67,25 @@ void prepare(const SimulatedRunOptions& options, const PlanFiles& files, const S
 
 }  // namespace
 
+void add_order_options(CLI::App& command, OrderOptions& options) {
+  add_option(command, "--schedule-file", options.schedule_file,
+             "the orders of this file, which may be a .csv of PyTorch, instead of the plan's schedule");
+  add_option(command, "--sends", options.transfers,
+             "when transfers start: eager, rendezvous, explicit, stream or blocking (default: as the file says, or "
+             "eager)");
+}
+
 void add_simulated_run_options(CLI::App& command, SimulatedRunOptions& options) {
   add_required(command, "PLAN", options.plan, "plan file, YAML or JSON");
   add_plan_input_options(command, options.inputs);
   add_simulation_options(command, options.simulation);
   add_length_options(command, options.length);
-  add_option(
-      command, "--schedule-file", options.schedule_file,
-      "run the plan with the orders of this file, which may be a .csv of PyTorch, instead of the plan's schedule");
+  add_order_options(command, options.orders);
 }
 
 std::vector<std::string> files_read(const SimulatedRunOptions& options, const PlanFiles& files) {
   std::vector<std::string> paths{files.plan.path, files.inputs.model, files.inputs.platform.platform};
-  for (const auto& file : {options.schedule_file, options.simulation.events}) {
+  for (const auto& file : {options.orders.schedule_file, options.simulation.events}) {
     if (file) paths.push_back(*file);
   }
   return paths;

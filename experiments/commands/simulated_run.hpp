@@ -3,6 +3,7 @@
 #include "experiments/commands/plan_inputs.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/run/inputs.hpp"
+#include "experiments/run/order_file.hpp"
 #include "experiments/run/plan_input.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/trace_content.hpp"
@@ -16,13 +17,15 @@
 
 namespace stagecraft {
 
+void add_order_options(CLI::App& command, OrderOptions& options);
+
 /// What the verbs that simulate a plan have in common: which plan, on what, and how.
 struct SimulatedRunOptions {
   PlanInputOptions inputs;
   SimulationOptions simulation;
   LengthOptions length;
+  OrderOptions orders;
   std::string plan;
-  std::optional<std::string> schedule_file;
 };
 void add_simulated_run_options(CLI::App& command, SimulatedRunOptions& options);
 
@@ -35,7 +38,7 @@ struct PreparedRun {
   PlanInput input;
   ScheduleProgram program;
   SimulationChoices choices;
-  std::optional<GivenOrders> orders;  ///< those of the schedule file, which fit the plan
+  std::optional<GivenOrders> orders;  ///< those that the user gives, which fit the plan
 };
 
 /// Compiles the plan of the files, which are those of the options. Remarks go to the user. **Throws** InputError for

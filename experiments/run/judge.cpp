@@ -9,6 +9,7 @@
 #include "sim/model/check_plan.hpp"
 #include "sim/schedule/check_schedule.hpp"
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/list_transfers.hpp"
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -103,6 +104,18 @@ void judge_progress(const LayerGraph& graph, const Platform& platform, const Sch
   }
 }
 
+/// Gives the orders another rule for transfers. Steps of a table are those of orders as the table has them.
+void take_rule(const LayerGraph& graph, const Plan& plan, Transfers rule, GivenOrders& orders,
+               std::vector<Finding>& findings) {
+  try {
+    Schedule taken = with_transfers(graph, plan, orders.schedule, rule);
+    if (taken.devices != orders.schedule.devices) orders.steps.clear();
+    orders.schedule = std::move(taken);
+  } catch (const InputError& error) {
+    findings.push_back({"schedule", std::nullopt, error.message()});
+  }
+}
+
 }  // namespace
 
 std::string to_string(const Finding& finding) {
@@ -176,13 +189,14 @@ std::vector<Finding> judge_program(const LayerGraph& graph, const ScheduleProgra
 }
 
 std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
-                                  const GivenOrders& orders) {
+                                  GivenOrders& orders, const std::optional<Transfers>& rule) {
   const Activity activity("checking the plan");
   std::vector<Finding> findings;
   for (const std::string& sentence :
        check_schedule(graph, platform, program.kept->plan, orders.schedule, orders.steps)) {
     findings.push_back({"schedule", std::nullopt, sentence});
   }
+  if (findings.empty() && rule) take_rule(graph, program.kept->plan, *rule, orders, findings);
   if (findings.empty()) judge_progress(graph, platform, program, orders, findings);
   return findings;
 }

@@ -47,9 +47,11 @@ struct Judgement {
 /// The findings about the run of a plan that breaks no rule: too short to measure, or too large to simulate.
 [[nodiscard]] std::vector<Finding> judge_program(const LayerGraph& graph, const ScheduleProgram& program);
 
-/// All reasons why literal orders do not fit the plan, and whether they deadlock.
+/// All reasons why orders do not fit the plan, and whether they deadlock. A `rule` for transfers takes the place of
+/// that of the orders (`with_transfers`).
 [[nodiscard]] std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platform,
-                                                const ScheduleProgram& program, const GivenOrders& orders);
+                                                const ScheduleProgram& program, GivenOrders& orders,
+                                                const std::optional<Transfers>& rule = {});
 
 /// A warning if the plan predicts an iteration time where its schedule has a period, or the other way round; else
 /// empty.

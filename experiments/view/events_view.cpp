@@ -192,6 +192,20 @@ Detail::List struck_list(const Simulation& simulation, const Platform& platform)
   return list;
 }
 
+/// A line for each device that leaves for ever while the run goes on to wait for it.
+std::string awaited_text(const Simulation& simulation, const Platform& platform) {
+  if (simulation.choices.replan || simulation.report.end < kForEver) return "";
+  std::string text;
+  for (const Struck& struck : struck_events(simulation)) {
+    const auto* departure = std::get_if<Departure>(&struck.events.front()->change);
+    if (departure == nullptr || departure->leaves_at >= simulation.report.end) continue;
+    text += fmt::format(
+        "{} leaves at {} and does not come back; nothing plans without it (--replan), so the run waits {}\n",
+        names_of(struck, platform), format_human_seconds(departure->leaves_at), format_human_seconds(kForEver));
+  }
+  return text;
+}
+
 }  // namespace
 
 Detail events_record(const Simulation& simulation, const Platform& platform) {
@@ -238,8 +252,8 @@ std::vector<std::string> idle_events_words(const Simulation& simulation, const P
 std::string events_text(const Simulation& simulation, const Platform& platform) {
   const Events& events = simulation.choices.listed_events;
   if (events.empty()) return "";
-  std::string text =
-      "events: " + std::to_string(events.size()) + missed_text(simulation) + "\n" + struck_table(simulation, platform);
+  std::string text = "events: " + std::to_string(events.size()) + missed_text(simulation) + "\n" +
+                     struck_table(simulation, platform) + awaited_text(simulation, platform);
   for (const std::string& line : idle_events_words(simulation, platform)) text += line + "\n";
   return text;
 }

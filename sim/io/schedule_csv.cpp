@@ -64,7 +64,7 @@ class TableOrders {
 
   [[nodiscard]] GivenOrders orders() {
     GivenOrders orders;
-    orders.schedule.explicit_transfers = features_.transfers;
+    if (features_.transfers) orders.schedule.transfers = Transfers::Stream;
     for (std::size_t rank = 0; rank < text_.rows().size(); ++rank) add_rank(rank, orders);
     refuse_shifted(orders);
     return orders;
@@ -186,12 +186,13 @@ class TableOrders {
 /// The first thing of the orders that a table has no way to say; empty if there is none.
 std::string unsaid(const Schedule& schedule) {
   if (!schedule.channels.empty()) return "the order of a channel's transfers";
-  if (schedule.rendezvous) return "transfers that wait for their receivers";
+  if (schedule.transfers == Transfers::Rendezvous) return "transfers that wait for their receivers";
   for (const DeviceOrder& order : schedule.devices) {
     if (order.discipline == Discipline::Ready) return "priorities instead of an order";
     for (const Action& action : order.actions) {
       if (action.duration != kFromModel) return "how long an operation takes";
       if (action.not_before > Seconds(0)) return "when an operation starts";
+      if (action.joined && is_mark(action.kind)) return "which sends and receives go side by side";
     }
   }
   return "";
@@ -250,7 +251,7 @@ std::string write_schedule_csv(const GivenOrders& orders, const Plan& plan) {
   if (const std::string what = unsaid(orders.schedule); !what.empty()) {
     throw InputError("a table of PyTorch cannot say " + what, {}, "a schedule file says such orders");
   }
-  const bool keeps_idle = !orders.steps.empty() && !orders.schedule.explicit_transfers;
+  const bool keeps_idle = !orders.steps.empty() && !lists_transfers(orders.schedule.transfers);
   std::string text;
   for (const std::size_t rank : ranks_of(orders)) {
     text +=

@@ -85,24 +85,29 @@ std::vector<Action> read_single(const YamlNode& node, std::string_view text) {
   return actions;
 }
 
-/// `F0.3`, `F0.0..7`, or a pair `F0.3+B0.1`, of which the second action is joined to the first.
+/// `F0.3`, `F0.0..7`, a pair `F0.3+B0.1`, or a batch of sends and receives `SA0.3+RG0.1`: all but the first action are
+/// joined to the one before.
 std::vector<Action> read_step_text(const YamlNode& node) {
   if (node.kind() != YamlKind::Text) node.fail_expected(kActionForm);
-  const std::string_view text = node.text();
-  const std::size_t plus = text.find('+');
-  if (plus == std::string_view::npos) return read_single(node, text);
-  std::vector<Action> first = read_single(node, text.substr(0, plus));
-  const std::vector<Action> second = read_single(node, text.substr(plus + 1));
-  if (first.size() > 1 || second.size() > 1) node.fail("a pair joins two actions, not ranges of actions");
+  std::string_view rest = node.text();
+  if (rest.find('+') == std::string_view::npos) return read_single(node, rest);
+  std::vector<Action> all;
+  for (std::size_t plus = 0; plus != std::string_view::npos;) {
+    plus = rest.find('+');
+    const std::vector<Action> next = read_single(node, rest.substr(0, plus));
+    if (next.size() > 1) node.fail("a pair joins two actions, not ranges of actions");
+    all.push_back(next[0]);
+    all.back().joined = all.size() > 1;
+    if (plus != std::string_view::npos) rest.remove_prefix(plus + 1);
+  }
   const auto is_pair = [](const Action& a, const Action& b) {
     return a.kind == ActionKind::Forward && b.kind == ActionKind::Backward;
   };
-  if (!is_pair(first[0], second[0]) && !is_pair(second[0], first[0])) {
-    node.fail_expected("a pair of a forward and a backward, such as 'F0.3+B0.1'");
+  const bool is_batch = std::ranges::all_of(all, [](const Action& action) { return is_mark(action.kind); });
+  if (!is_batch && (all.size() > 2 || (!is_pair(all[0], all[1]) && !is_pair(all[1], all[0])))) {
+    node.fail_expected("a pair of a forward and a backward, such as 'F0.3+B0.1', or sends and receives");
   }
-  first.push_back(second[0]);
-  first[1].joined = true;
-  return first;
+  return all;
 }
 
 /// A whole number, possibly negative.
@@ -190,12 +195,11 @@ ChannelEnds read_ends(const YamlNode& node, const std::string& key) {
   return {StageId(*from), StageId(*to)};
 }
 
-void read_transfers(const YamlNode& node, Schedule& schedule) {
-  enum class Transfers { Eager, Rendezvous, Explicit };
-  const auto transfers = read_choice<Transfers>(
-      node, {{"eager", Transfers::Eager}, {"rendezvous", Transfers::Rendezvous}, {"explicit", Transfers::Explicit}});
-  schedule.rendezvous = transfers == Transfers::Rendezvous;
-  schedule.explicit_transfers = transfers == Transfers::Explicit;
+/// The rules of transfers by their names.
+std::vector<std::pair<std::string, Transfers>> transfer_rules() {
+  std::vector<std::pair<std::string, Transfers>> rules;
+  for (const Transfers rule : kAllTransfers) rules.emplace_back(to_string(rule), rule);
+  return rules;
 }
 
 }  // namespace
@@ -210,7 +214,7 @@ Schedule parse_schedule(std::string_view text, const std::string& file_name, con
     reading.device_names.push_back(platform.devices[id].name);
   }
   Schedule schedule;
-  if (const auto transfers = root.find("transfers")) read_transfers(*transfers, schedule);
+  if (const auto rule = root.find("transfers")) schedule.transfers = read_choice<Transfers>(*rule, transfer_rules());
   for (const auto& [name, node] : root.at("devices").entries()) {
     const auto device = reading.devices.find(name);
     if (device == reading.devices.end()) {

@@ -4,6 +4,7 @@
 #include "sim/base/quantity.hpp"
 #include "sim/model/op_graph.hpp"
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -16,7 +17,7 @@ enum class ActionKind : std::uint8_t {
   Backward,
   BackwardInput,
   BackwardWeight,
-  // Only in schedules with `explicit_transfers`: the boundary is named by the local stage.
+  // Only where the orders list transfers (`lists_transfers`): the boundary is named by the local stage.
   SendActivation,
   ReceiveActivation,
   SendGradient,
@@ -27,6 +28,30 @@ enum class ActionKind : std::uint8_t {
 [[nodiscard]] constexpr bool is_backward(ActionKind kind) {
   return kind == ActionKind::Backward || kind == ActionKind::BackwardInput || kind == ActionKind::BackwardWeight;
 }
+/// Whether it is an end of a transfer.
+[[nodiscard]] constexpr bool is_mark(ActionKind kind) { return kind >= ActionKind::SendActivation; }
+[[nodiscard]] constexpr bool is_send(ActionKind kind) {
+  return kind == ActionKind::SendActivation || kind == ActionKind::SendGradient;
+}
+/// Of an end of a transfer, whether it is that of a gradient.
+[[nodiscard]] constexpr bool is_of_gradient(ActionKind kind) {
+  return kind == ActionKind::SendGradient || kind == ActionKind::ReceiveGradient;
+}
+
+/// When the transfer of a tensor may start.
+enum class Transfers : std::uint8_t {
+  Eager,       ///< when the tensor has been produced
+  Rendezvous,  ///< when, in addition, its receiver has come to the action that needs it
+  // Sends and receives are actions of the devices' orders. A transfer waits until both devices have come to its ends.
+  Explicit,  ///< and for nothing else
+  Stream,    ///< and for the ends of all that both devices have sent and received before: one stream on each device
+  Blocking,  ///< as in `Stream`; besides, a device goes on only after the ends of its sends and receives
+};
+inline constexpr std::array kAllTransfers = {Transfers::Eager, Transfers::Rendezvous, Transfers::Explicit,
+                                             Transfers::Stream, Transfers::Blocking};
+[[nodiscard]] const char* to_string(Transfers transfers);
+/// Whether the orders of devices contain sends and receives.
+[[nodiscard]] constexpr bool lists_transfers(Transfers transfers) { return transfers >= Transfers::Explicit; }
 
 inline constexpr Seconds kFromModel{-1.0};
 inline constexpr std::uint32_t kNoMicrobatch = std::numeric_limits<std::uint32_t>::max();
@@ -35,7 +60,8 @@ inline constexpr std::uint32_t kNoMicrobatch = std::numeric_limits<std::uint32_t
 /// plan.
 struct Action {
   ActionKind kind = ActionKind::Forward;
-  bool joined = false;        ///< runs together with the action before it as one operation: an overlapped pair
+  /// Runs together with the action before it: as one operation, an overlapped pair; or sends and receives side by side.
+  bool joined = false;
   std::int32_t priority = 0;  ///< on devices with `Discipline::Ready`: smaller first
   StageId stage;
   std::uint32_t microbatch = 0;   ///< within the iteration; counted over the run for asynchronous schedules
@@ -93,8 +119,7 @@ struct Schedule {
   std::vector<DeviceOrder> devices;
   /// Boundaries without one have no channel on the real network. Every segment of a run lists the same ones.
   std::vector<ChannelOrder> channels;
-  bool explicit_transfers = false;  ///< the device orders contain sends and receives; a transfer waits for both
-  bool rendezvous = false;          ///< a transfer waits until its receiver has come to the action that needs it
+  Transfers transfers = Transfers::Eager;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 

@@ -25,6 +25,17 @@ SpanSink collect_into(Timeline& timeline) {
   };
 }
 
+const char* to_string(Transfers transfers) {
+  switch (transfers) {
+    case Transfers::Eager: return "eager";
+    case Transfers::Rendezvous: return "rendezvous";
+    case Transfers::Explicit: return "explicit";
+    case Transfers::Stream: return "stream";
+    case Transfers::Blocking: return "blocking";
+  }
+  return "";
+}
+
 const char* to_string(ActionKind kind) {
   switch (kind) {
     case ActionKind::Forward: return "forward";

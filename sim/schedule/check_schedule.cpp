@@ -72,8 +72,6 @@ std::string work_name(ActionKind kind, std::uint32_t microbatch, StageId stage) 
   return fmt::format("{} of microbatch {} of stage {}", to_string(kind), microbatch, stage.value());
 }
 
-bool is_transfer_mark(ActionKind kind) { return kind >= ActionKind::SendActivation; }
-
 /// Says that the microbatch does not run in the pipeline.
 std::string another_pipeline(const Judge& judge, std::uint32_t microbatch, std::int64_t pipeline) {
   return fmt::format(" in pipeline {}, but that microbatch runs in pipeline {}: microbatches go to the {} in turn",
@@ -107,26 +105,28 @@ std::optional<std::string> refusal(const Judge& judge, DeviceId device, const Ac
   return std::nullopt;
 }
 
-void check_pair(Judge& judge, const DeviceOrder& order, std::size_t second) {
+/// Checks what an action is joined to: a forward and a backward are a pair, and sends and receives a batch of any size.
+void check_joined(Judge& judge, const DeviceOrder& order, std::size_t second) {
   const Action& action = order.actions[second];
   const std::string what = judge.name(order.device) + ": the " +
                            work_name(action.kind, action.microbatch, action.stage) +
                            judge.at_step(order.device, second);
-  if (second == 0 || order.actions[second - 1].joined) {
+  const bool is_batch = second > 0 && is_mark(action.kind) && is_mark(order.actions[second - 1].kind);
+  if (second == 0 || (order.actions[second - 1].joined && !is_batch)) {
     judge.sentences.push_back(what + " has no action before it to be joined to");
     return;
   }
   const ActionKind before = order.actions[second - 1].kind;
   const bool is_pair = (before == ActionKind::Forward && action.kind == ActionKind::Backward) ||
                        (before == ActionKind::Backward && action.kind == ActionKind::Forward);
-  if (!is_pair)
-    judge.sentences.push_back(what + " is joined to a " + to_string(before) + "; a pair is a forward and a backward");
+  if (is_pair || is_batch) return;
+  judge.sentences.push_back(what + " is joined to a " + to_string(before) + "; a pair is a forward and a backward");
 }
 
 void take_order(Judge& judge, const DeviceOrder& order) {
   for (std::size_t i = 0; i < order.actions.size(); ++i) {
     const Action& action = order.actions[i];
-    if (action.joined) check_pair(judge, order, i);
+    if (action.joined) check_joined(judge, order, i);
     if (const auto sentence = refusal(judge, order.device, action, i)) {
       judge.sentences.push_back(*sentence);
       continue;
@@ -239,7 +239,7 @@ void check_caps(Judge& judge) {
   }
 }
 
-/// The sends and receives that a stage needs for one microbatch if transfers are explicit.
+/// The sends and receives that a stage needs for one microbatch if the orders list transfers.
 std::array<bool, kKinds> needed_marks(const Judge& judge, StageId stage, std::uint32_t microbatch) {
   std::array<bool, kKinds> needed{};
   for (const Boundary& boundary : judge.boundaries) {
@@ -253,16 +253,16 @@ std::array<bool, kKinds> needed_marks(const Judge& judge, StageId stage, std::ui
   return needed;
 }
 
-void check_explicit(Judge& judge) {
+void check_listed(Judge& judge) {
+  const std::string transfers = std::string(to_string(judge.schedule.transfers)) + " transfers";
   for (const Stage& stage : judge.plan.stages) {
     if (stage.replication != Replication::Split || stage.replicas.size() == 1) continue;
-    judge.sentences.emplace_back("explicit transfers are not possible with stages that divide their microbatches");
+    judge.sentences.push_back(transfers + " are not possible with stages that divide their microbatches");
     return;
   }
   for (const auto& [key, replica] : judge.told) {
     if (!replica.strict) {
-      judge.sentences.push_back(judge.name(key.first) +
-                                " has the discipline 'ready': explicit transfers need 'strict'");
+      judge.sentences.push_back(judge.name(key.first) + " has the discipline 'ready': " + transfers + " need 'strict'");
     }
     for (const auto& [microbatch, mentions] : replica.microbatches) {
       const std::array<bool, kKinds> needed = needed_marks(judge, replica.stage, microbatch);
@@ -281,9 +281,10 @@ void check_explicit(Judge& judge) {
 void refuse_marks(Judge& judge) {
   for (const DeviceOrder& order : judge.schedule.devices) {
     const bool has_marks =
-        std::ranges::any_of(order.actions, [](const Action& action) { return is_transfer_mark(action.kind); });
+        std::ranges::any_of(order.actions, [](const Action& action) { return is_mark(action.kind); });
     if (!has_marks) continue;
-    judge.sentences.push_back(judge.name(order.device) + " has sends or receives, but transfers are not explicit");
+    judge.sentences.push_back(judge.name(order.device) + " has sends or receives, but transfers are " +
+                              to_string(judge.schedule.transfers) + ", not explicit, stream or blocking");
   }
 }
 
@@ -323,8 +324,9 @@ void check_channel_actions(Judge& judge, const ChannelOrder& channel, const std:
 
 void check_channels(Judge& judge) {
   if (judge.schedule.channels.empty()) return;
-  if (judge.schedule.explicit_transfers || judge.schedule.rendezvous) {
-    judge.sentences.emplace_back("channels cannot have orders if transfers are explicit or rendezvous");
+  if (judge.schedule.transfers != Transfers::Eager) {
+    judge.sentences.push_back(std::string("channels cannot have orders if transfers are ") +
+                              to_string(judge.schedule.transfers));
     return;
   }
   std::vector<std::pair<StageId, StageId>> seen;
@@ -358,9 +360,6 @@ std::vector<std::string> check_schedule(const LayerGraph& graph, const Platform&
     const Replica& replica = judge.replicas[id];
     judge.told[{replica.device, replica.stage}] = {id, replica.stage, {}, true};
   }
-  if (schedule.explicit_transfers && schedule.rendezvous) {
-    judge.sentences.emplace_back("transfers cannot be both explicit and rendezvous");
-  }
   take_orders(judge);
   for (const auto& [key, replica] : judge.told) {
     for (const auto& [microbatch, mentions] : replica.microbatches) {
@@ -369,8 +368,8 @@ std::vector<std::string> check_schedule(const LayerGraph& graph, const Platform&
     check_complete(judge, key.first, replica);
   }
   check_caps(judge);
-  if (schedule.explicit_transfers) {
-    check_explicit(judge);
+  if (lists_transfers(schedule.transfers)) {
+    check_listed(judge);
   } else {
     refuse_marks(judge);
   }

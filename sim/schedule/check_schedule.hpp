@@ -16,8 +16,8 @@ struct Plan;
 ///
 /// In a valid schedule every replica runs one forward and one backward (whole, or an input half and then a weight half)
 /// of each of its microbatches and nothing else, within the caps on microbatches in flight. A pair is a forward and a
-/// backward. Sends and receives are listed exactly if transfers are explicit. Strict channels list every transfer once.
-/// Deadlocks are not found here but by `lower`. With `steps`, sentences name ranks and steps too.
+/// backward. Sends and receives are listed exactly if the rule of transfers wants them. Strict channels list every
+/// transfer once. Deadlocks are not found here but by `lower`. With `steps`, sentences name ranks and steps too.
 /// **Requires** a plan without violations, and channels of one boundary each. **Cost** O(actions · log actions + stages
 /// · devices).
 [[nodiscard]] std::vector<std::string> check_schedule(const LayerGraph& graph, const Platform& platform,

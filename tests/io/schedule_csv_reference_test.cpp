@@ -4,6 +4,7 @@
 #include "sim/io/schedule_csv.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/schedule/check_schedule.hpp"
+#include "sim/schedule/list_transfers.hpp"
 #include "tests/paths.hpp"
 #include "tests/schedule/chains.hpp"
 
@@ -16,6 +17,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -105,9 +107,10 @@ struct ReadTable {
         graph(testing::chain(plan.stages.size(), 1, 2, 8)),
         platform(testing::pairwise(plan.stages.size(), 1e15)) {}
   [[nodiscard]] GivenOrders orders() const { return parse_schedule_csv(text, "f.csv", plan, platform); }
-  [[nodiscard]] double iteration_time() const {
+  [[nodiscard]] double iteration_time(Transfers rule) const {
     LowerOptions options;
     options.literal = orders().schedule;
+    if (lists_transfers(options.literal->transfers)) options.literal->transfers = rule;
     return evaluate_plan(graph, platform, plan, options).iterations.back().value();
   }
 };
@@ -177,10 +180,30 @@ TEST_CASE("PyTorch's tables: runs take the recorded times, also with sends and r
     const ReadTable table(path);
     const double expected =
         recorded_time(file.substr(0, file.find("_p")), fields_of(table.text).size(), table.plan.microbatches);
-    CHECK(table.iteration_time() == doctest::Approx(expected).epsilon(1e-9));
+    CHECK(table.iteration_time(Transfers::Explicit) == doctest::Approx(expected).epsilon(1e-9));
+    CHECK(table.iteration_time(Transfers::Stream) >= expected - 1e-9);
     ++compared;
   }
   CHECK(compared == 22);
+}
+
+TEST_CASE("PyTorch's tables: sends and receives are added where PyTorch adds them") {
+  if (!tables_are_here()) return;
+  std::size_t compared = 0;
+  for (const fs::path& path : tables()) {
+    const std::string file = path.filename().string();
+    const std::size_t flavour = file.find("_compute_only.csv");
+    if (flavour == std::string::npos) continue;
+    CAPTURE(file);
+    const ReadTable table(path);
+    GivenOrders orders = table.orders();
+    orders.schedule = with_transfers(table.graph, table.plan, std::move(orders.schedule), Transfers::Stream);
+    orders.steps.clear();
+    const fs::path listed = path.parent_path() / (file.substr(0, flavour) + "_compute_comms.csv");
+    CHECK(write_schedule_csv(orders, table.plan) == without_marks(read_text_file(listed.string())));
+    ++compared;
+  }
+  CHECK(compared == 10);
 }
 
 TEST_CASE("PyTorch's tables: the dialects are one order") {

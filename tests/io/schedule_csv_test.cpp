@@ -63,8 +63,7 @@ TEST_CASE("schedule table: a row is the order of the device that has its stages,
   CHECK(given.schedule.devices[1].actions ==
         std::vector<Action>{action(Kind::Forward, 1, 0), action(Kind::Forward, 2, 0), action(Kind::Backward, 1, 0)});
   CHECK(given.steps == OrderSteps{{0, 1, 2, 2, 3, 4}, {1, 2, 4}});
-  CHECK_FALSE(given.schedule.explicit_transfers);
-  CHECK_FALSE(given.schedule.rendezvous);
+  CHECK(given.schedule.transfers == Transfers::Eager);
 }
 
 TEST_CASE("schedule table: rows may be in any order, and the last one need not end") {
@@ -75,7 +74,7 @@ TEST_CASE("schedule table: rows may be in any order, and the last one need not e
 
 TEST_CASE("schedule table: sends and receives make transfers explicit, marks of whole stages are no actions") {
   const GivenOrders given = parse("0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD,0RESHARD\n1RECV_F0,1F0,1SEND_B0\n");
-  CHECK(given.schedule.explicit_transfers);
+  CHECK(given.schedule.transfers == Transfers::Stream);
   CHECK(given.schedule.devices[0].actions ==
         std::vector<Action>{action(Kind::Forward, 0, 0), action(Kind::SendActivation, 0, 0),
                             action(Kind::ReceiveGradient, 0, 0), action(Kind::Backward, 0, 0)});
@@ -83,7 +82,7 @@ TEST_CASE("schedule table: sends and receives make transfers explicit, marks of 
                                                                  action(Kind::Forward, 1, 0),
                                                                  action(Kind::SendGradient, 1, 0)});
   CHECK(given.steps == OrderSteps{{1, 2, 3, 4}, {0, 1, 2}});
-  CHECK_FALSE(parse("0F0,0B0,0REDUCE_GRAD\n1F0,1B0\n").schedule.explicit_transfers);
+  CHECK(parse("0F0,0B0,0REDUCE_GRAD\n1F0,1B0\n").schedule.transfers == Transfers::Eager);
 }
 
 TEST_CASE("schedule table: in the dialect of 2024 B is the input gradient and BW the whole backward") {
@@ -197,7 +196,7 @@ TEST_CASE("schedule table: what it cannot say is not written") {
         "a table of PyTorch cannot say priorities instead of an order");
   CHECK(told([](Schedule& s) { s.channels.emplace_back(); }) ==
         "a table of PyTorch cannot say the order of a channel's transfers");
-  CHECK(told([](Schedule& s) { s.rendezvous = true; }) ==
+  CHECK(told([](Schedule& s) { s.transfers = Transfers::Rendezvous; }) ==
         "a table of PyTorch cannot say transfers that wait for their receivers");
 }
 

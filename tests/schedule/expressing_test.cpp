@@ -280,7 +280,7 @@ TEST_CASE("expressing: sends that wait for their receive") {
   CHECK(evaluated(graph, pairwise(2, 1), plan, schedule).picture ==
         "F0.0 0-1, F0.1 1-2, a0.0 1-2, F1.0 2-3, a0.1 2-3, B1.0 3-5, F1.1 5-6, g1.0 5-6, B0.0 6-8, B1.1 6-8, g1.1 8-9, "
         "B0.1 9-11");
-  schedule.rendezvous = true;
+  schedule.transfers = Transfers::Rendezvous;
   // The gradients are asked for when gpu0 has come to its backwards: at 2, and at 9.
   CHECK(
       evaluated(graph, pairwise(2, 1), plan, schedule).picture ==
@@ -295,7 +295,7 @@ TEST_CASE("expressing: sends and receives that stand in the orders") {
                                action(ActionKind::ReceiveGradient, 0, 0), backward(0, 0)},
                               {not_before(action(ActionKind::ReceiveActivation, 1, 0), 2), forward(1, 0),
                                backward(1, 0), action(ActionKind::SendGradient, 1, 0)}});
-  schedule.explicit_transfers = true;
+  schedule.transfers = Transfers::Explicit;
   CHECK(
       evaluated(chain(2, 1, 2, 1), pairwise(2, 1), plan, schedule).picture ==
       "F0.0 0-1, post0.0 1-1, post0.0 1-1, post1.0 2-2, a0.0 2-3, F1.0 3-4, B1.0 4-6, post1.0 6-6, g1.0 6-7, B0.0 7-9");

@@ -142,7 +142,7 @@ TEST_CASE("host transport: with rendezvous the first leg waits for the receiver"
   const Platform platform = over_hosts(2, 4, {.link = 8});
   LowerOptions options;
   options.literal = Schedule{};
-  options.literal->rendezvous = true;
+  options.literal->transfers = Transfers::Rendezvous;
   using Kind = ActionKind;
   options.literal->devices = {{DeviceId(0),
                                Discipline::Strict,

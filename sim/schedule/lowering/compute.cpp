@@ -20,6 +20,13 @@ std::vector<Exchange> exchanges_of_pair(const StageProgram& forth, const StagePr
   return all;
 }
 
+/// Whether the result that the send carries has been appended; true of a receive.
+bool has_sent_result(const PassTask& task) {
+  if (!is_send(task.action.kind) || task.board.is_finished(task.index)) return true;
+  const MicrobatchBoard::Entry& entry = task.board.at(task.index);
+  return !(is_of_gradient(task.action.kind) ? entry.input : entry.forward).is_none();
+}
+
 }  // namespace
 
 Compute::Compute(const LoweringParts& parts)
@@ -40,9 +47,12 @@ void Compute::take(const Schedule& schedule) {
 }
 
 bool Compute::lower(std::size_t device, std::size_t position) {
-  const PassTask task = task_of(device, parts_.orders.actions(device)[position]);
   ended_.reset();
-  if (parts_.orders.is_pair(device, position)) {
+  if (parts_.delivery.holds(device)) return false;
+  const PassTask task = task_of(device, parts_.orders.actions(device)[position]);
+  const std::size_t end = parts_.orders.joined_end(device, position);
+  if (is_mark(task.action.kind)) return lower_marks(device, position, end);
+  if (end > position + 1) {
     const PassTask second = task_of(device, parts_.orders.actions(device)[position + 1]);
     return lower_pair(task, second, task.action.kind == ActionKind::Forward ? position + 1 : position);
   }
@@ -51,12 +61,8 @@ bool Compute::lower(std::size_t device, std::size_t position) {
     case ActionKind::Backward:
     case ActionKind::BackwardInput: return lower_backward(task, position);
     case ActionKind::BackwardWeight: return lower_backward_weight(task);
-    case ActionKind::SendActivation:
-    case ActionKind::ReceiveActivation:
-    case ActionKind::SendGradient:
-    case ActionKind::ReceiveGradient: return lower_mark(task);
+    default: return false;  // sends and receives are lowered above
   }
-  return false;
 }
 
 bool Compute::has_forward_inputs(const PassTask& task) const {
@@ -249,16 +255,18 @@ bool Compute::lower_pair(const PassTask& first, const PassTask& second, std::siz
   return true;
 }
 
-/// Appends a send or a receive of a device's order as a mark that takes no time. The transfer waits for both marks.
-bool Compute::lower_mark(const PassTask& task) {
-  const bool is_activation = task.action.kind == ActionKind::SendActivation;
-  MicrobatchBoard& board = task.board;
-  if ((is_activation || task.action.kind == ActionKind::SendGradient) && !board.is_finished(task.index)) {
-    const MicrobatchBoard::Entry& entry = board.at(task.index);
-    if ((is_activation ? entry.forward : entry.input).is_none()) return false;  // its result is not appended yet
+/// Appends the sends and receives of a batch as marks that take no time. Transfers wait for the marks of both ends.
+bool Compute::lower_marks(std::size_t device, std::size_t begin, std::size_t end) {
+  const std::span batch = std::span(parts_.orders.actions(device)).subspan(begin, end - begin);
+  const auto is_made = [&](const Action& action) { return has_sent_result(task_of(device, action)); };
+  if (!std::ranges::all_of(batch, is_made)) return false;
+  std::vector<PostedMark> posted;
+  for (const Action& action : batch) {
+    const PassTask task = task_of(device, action);
+    const OpId id = passes_.append(task, state_.computation(task.replica, OpKind::Post, action.microbatch));
+    posted.push_back({task.replica, action, id});
   }
-  const OpId id = passes_.append(task, state_.computation(task.replica, OpKind::Post, task.action.microbatch));
-  parts_.delivery.post(task.replica, task.action, id);
+  parts_.delivery.post(posted);
   return true;
 }
 

@@ -39,7 +39,7 @@ class Compute {
   [[nodiscard]] bool lower_backward_weight(const PassTask& task);
   [[nodiscard]] bool lower_jointly(const PassTask& task, std::size_t position);
   [[nodiscard]] bool lower_pair(const PassTask& first, const PassTask& second, std::size_t back_position);
-  [[nodiscard]] bool lower_mark(const PassTask& task);
+  [[nodiscard]] bool lower_marks(std::size_t device, std::size_t begin, std::size_t end);
 
   void finish_steps(const PassTask& task, OpId op, std::vector<OpId> completes);
   void finish_forward(const PassTask& task, OpId op);

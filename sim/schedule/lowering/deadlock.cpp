@@ -11,11 +11,14 @@ namespace {
 
 constexpr std::size_t kShownWaits = 4;
 
-/// An action in the order of a device.
+/// An action of a device: in its order, or at the front of its stream of sends and receives.
 struct Position {
   std::size_t device = 0;
-  std::size_t index = 0;
+  Action action;
+  bool in_stream = false;
 };
+
+bool is_same_queue(const Position& a, const Position& b) { return a.device == b.device && a.in_stream == b.in_stream; }
 
 struct Wait {
   Position at;
@@ -26,25 +29,30 @@ bool needs_gradient(ActionKind kind) { return kind == ActionKind::Backward || ki
 
 class Waits {
  public:
-  Waits(const LoweringState& state, const Orders& orders) : state_(state), orders_(orders) {}
+  Waits(const LoweringState& state, const Orders& orders, const Delivery& delivery)
+      : state_(state), orders_(orders), delivery_(delivery) {}
 
-  /// Goes from the first device that waits to the one that it waits for, and so on, until a device comes again.
+  /// Goes from the first device that waits to the one that it waits for, and so on, until a queue comes again.
   [[nodiscard]] std::vector<Wait> circle() const {
     std::vector<Wait> path;
-    std::optional<Position> at = next_of(first_waiting());
+    std::optional<Position> at = first_waiting();
     while (at) {
-      const auto seen = std::ranges::find(path, at->device, [](const Wait& wait) { return wait.at.device; });
+      const auto seen = std::ranges::find_if(path, [&](const Wait& wait) { return is_same_queue(wait.at, *at); });
       if (seen != path.end()) return {seen, path.end()};
-      const std::optional<Position> needs = needed_by(action(*at));
+      const std::optional<Position> needs = at->in_stream ? needed_by_mark(at->device) : needed_by(*at);
       if (!needs) return {};
       path.push_back({*at, *needs});
-      at = state_.lanes.is_ready(needs->device) ? needs : next_of(needs->device);
+      at = state_.lanes.is_ready(needs->device) ? needs : first_of(needs->device, needs->in_stream);
     }
     return {};
   }
 
-  [[nodiscard]] std::string name(const Position& position) const {
-    const Action& what = action(position);
+  /// Where the device waits; none if it has run its order.
+  [[nodiscard]] std::optional<Position> waiting(std::size_t device) const {
+    return first_of(device, delivery_.holds(device));
+  }
+
+  [[nodiscard]] static std::string name(const Action& what) {
     return fmt::format("the {} of microbatch {} of stage {}", to_string(what.kind), what.microbatch,
                        what.stage.value());
   }
@@ -52,26 +60,38 @@ class Waits {
     return state_.shape.platform().devices[state_.lanes.device(position.device)].name;
   }
   [[nodiscard]] StuckAction stuck_at(const Position& position) const {
-    return {state_.lanes.device(position.device), action(position)};
-  }
-  [[nodiscard]] std::optional<Position> next_of(std::size_t device) const {
-    if (!orders_.has_left(device)) return std::nullopt;
-    return Position{device, orders_.cursor(device)};
+    return {state_.lanes.device(position.device), position.action};
   }
 
  private:
-  [[nodiscard]] const Action& action(const Position& position) const {
-    return orders_.actions(position.device)[position.index];
+  /// The front of the device's stream, or the next action of its order.
+  [[nodiscard]] std::optional<Position> first_of(std::size_t device, bool in_stream) const {
+    if (in_stream) {
+      const std::optional<WaitingMark> mark = delivery_.waiting(device);
+      return mark ? std::optional(Position{device, mark->action, true}) : std::nullopt;
+    }
+    if (!orders_.has_left(device)) return std::nullopt;
+    return Position{device, orders_.actions(device)[orders_.cursor(device)]};
   }
-  [[nodiscard]] std::size_t first_waiting() const {
-    std::size_t device = 0;
-    while (device + 1 < state_.lanes.size() && !orders_.has_left(device)) ++device;
-    return device;
+
+  [[nodiscard]] std::optional<Position> first_waiting() const {
+    for (std::size_t device = 0; device < state_.lanes.size(); ++device) {
+      if (const auto at = waiting(device)) return at;
+    }
+    return std::nullopt;
+  }
+
+  /// The other end of the mark at the front of the device's stream: in the stream there, or not come to yet.
+  [[nodiscard]] std::optional<Position> needed_by_mark(std::size_t device) const {
+    const std::optional<WaitingMark> mark = delivery_.waiting(device);
+    if (!mark) return std::nullopt;
+    return Position{mark->other_device, mark->other, mark->is_other_posted || delivery_.holds(mark->other_device)};
   }
 
   /// The first action, not run yet, whose result the waiting one needs: the same microbatch's work on a neighbouring
-  /// stage, or the send of its result.
-  [[nodiscard]] std::optional<Position> needed_by(const Action& waiting) const {
+  /// stage, the send of its result, or what goes before its receive in the device's stream.
+  [[nodiscard]] std::optional<Position> needed_by(const Position& at) const {
+    const Action& waiting = at.action;
     const bool backward = needs_gradient(waiting.kind);
     if (!backward && waiting.kind != ActionKind::Forward) return std::nullopt;
     for (const Boundary& boundary : state_.shape.boundaries()) {
@@ -84,7 +104,7 @@ class Waits {
       });
       if (found) return found;
     }
-    return std::nullopt;
+    return first_of(at.device, true);
   }
 
   template <class Predicate>
@@ -92,7 +112,9 @@ class Waits {
     for (std::size_t device = 0; device < state_.lanes.size(); ++device) {
       const std::vector<Action>& actions = orders_.actions(device);
       for (std::size_t i = orders_.cursor(device); i < actions.size(); ++i) {
-        if (!orders_.is_lowered(device, i) && predicate(actions[i])) return Position{device, i};
+        if (!orders_.is_lowered(device, i) && predicate(actions[i])) {
+          return Position{device, actions[i], delivery_.holds(device)};
+        }
       }
     }
     return std::nullopt;
@@ -100,24 +122,25 @@ class Waits {
 
   const LoweringState& state_;
   const Orders& orders_;
+  const Delivery& delivery_;
 };
 
 }  // namespace
 
-Standstill standstill(const LoweringState& state, const Orders& orders) {
-  const Waits waits(state, orders);
+Standstill standstill(const LoweringState& state, const Orders& orders, const Delivery& delivery) {
+  const Waits waits(state, orders, delivery);
   Standstill found;
   std::vector<std::string> parts;
   for (const Wait& wait : waits.circle()) {
-    parts.push_back(waits.device_name(wait.at) + " at " + waits.name(wait.at) + " waits for " + waits.name(wait.needs) +
-                    " on " + waits.device_name(wait.needs));
+    parts.push_back(waits.device_name(wait.at) + " at " + Waits::name(wait.at.action) + " waits for " +
+                    Waits::name(wait.needs.action) + " on " + waits.device_name(wait.needs));
     found.actions.push_back(waits.stuck_at(wait.at));
   }
   if (parts.empty()) {
     for (std::size_t device = 0; device < state.lanes.size(); ++device) {
-      const auto at = waits.next_of(device);
+      const auto at = waits.waiting(device);
       if (!at) continue;
-      parts.push_back(waits.device_name(*at) + " waits at " + waits.name(*at));
+      parts.push_back(waits.device_name(*at) + " waits at " + Waits::name(at->action));
       found.actions.push_back(waits.stuck_at(*at));
     }
   }

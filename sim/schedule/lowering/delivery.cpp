@@ -11,8 +11,8 @@ namespace stagecraft {
 namespace {
 
 DeliveryRule rule_of(LoweringState& state, const Schedule& first) {
-  if (first.explicit_transfers) return ExplicitDelivery{};
-  if (first.rendezvous) return RendezvousDelivery{};
+  if (lists_transfers(first.transfers)) return ExplicitDelivery(state, first.transfers);
+  if (first.transfers == Transfers::Rendezvous) return RendezvousDelivery{};
   if (state.shape.is_analytic() || !first.channels.empty()) return Channels(state, first.channels);
   return EagerDelivery{};
 }
@@ -29,27 +29,6 @@ Op transfer_op(const LoweringState& state, ReplicaId from, ReplicaId to, std::ui
 }
 
 }  // namespace
-
-void ExplicitDelivery::post(LoweringState& state, TransferKey key, bool is_send, OpId mark) {
-  const auto [entry, is_new] = posted_.try_emplace(key);
-  Posted& posted = entry->second;
-  (is_send ? posted.send : posted.receive) = mark;
-  if (posted.send.is_none() || posted.receive.is_none()) return;
-  for (PendingTransfer& transfer : posted.transfers) {
-    transfer.dependencies.push_back(posted.send);
-    transfer.dependencies.push_back(posted.receive);
-    append_transfer(state, transfer, key.gradient);
-  }
-  posted_.erase(entry);
-}
-
-OpId ExplicitDelivery::oldest() const {
-  OpId oldest = OpId::none();
-  for (const auto& [key, posted] : posted_) {
-    oldest = std::min({oldest, posted.send, posted.receive, oldest_of(posted.transfers)});
-  }
-  return oldest;
-}
 
 void RendezvousDelivery::deliver(LoweringState& state, TransferKey key, PendingTransfer transfer) {
   const auto [receiver, index] = transfer.receivers.front();
@@ -160,20 +139,6 @@ void Delivery::deliver(TransferKey key, PendingTransfer transfer) {
     posted->deliver(key, std::move(transfer));
   } else if (auto* rendezvous = std::get_if<RendezvousDelivery>(&rule_)) {
     rendezvous->deliver(state_, key, std::move(transfer));
-  }
-}
-
-void Delivery::post(ReplicaId replica, const Action& action, OpId mark) {
-  auto* posted = std::get_if<ExplicitDelivery>(&rule_);
-  if (posted == nullptr) return;
-  const bool gradient = action.kind == ActionKind::SendGradient || action.kind == ActionKind::ReceiveGradient;
-  const bool is_send = action.kind == ActionKind::SendActivation || action.kind == ActionKind::SendGradient;
-  const std::vector<Boundary>& boundaries = state_.shape.boundaries();
-  for (std::size_t b = 0; b < boundaries.size(); ++b) {
-    // The producing stage (`from`) sends activations and receives gradients.
-    const StageId local_end = is_send != gradient ? boundaries[b].from : boundaries[b].to;
-    if (local_end != state_.replicas()[replica].stage) continue;
-    posted->post(state_, {b, action.microbatch, gradient}, is_send, mark);
   }
 }
 

@@ -2,10 +2,12 @@
 
 #include "sim/model/schedule.hpp"
 #include "sim/schedule/lowering/channels.hpp"
+#include "sim/schedule/lowering/explicit_delivery.hpp"
 #include "sim/schedule/lowering/lowering_state.hpp"
 #include "sim/schedule/lowering/transfer.hpp"
 
 #include <map>
+#include <optional>
 #include <tuple>
 #include <variant>
 #include <vector>
@@ -13,32 +15,12 @@
 namespace stagecraft {
 
 // The delivery rules. A rule decides when the transfer of a result is appended, and what it waits for besides its
-// senders. One rule holds for a whole plan: `explicit_transfers` and `rendezvous` of its schedule choose the rule of
-// that name. Without them, a schedule with channels and every plan on the analytic network use `Channels`, and all
-// others are eager.
+// senders. One rule holds for a whole plan: that of the transfers of its schedule. If they are eager, a schedule with
+// channels and every plan on the analytic network use `Channels`.
 
 /// A transfer starts as soon as its senders are done.
 struct EagerDelivery {
   [[nodiscard]] static OpId oldest() { return OpId::none(); }
-};
-
-/// Sends and receives are actions of the devices' orders, lowered as marks (`OpKind::Post`). A transfer waits for its
-/// sender's mark and for its receiver's.
-class ExplicitDelivery {
- public:
-  void deliver(TransferKey key, PendingTransfer transfer) { posted_[key].transfers.push_back(std::move(transfer)); }
-  /// One of the two marks is appended. The second one appends the transfers: a send is lowered only after its result
-  /// (`Compute::lower_mark`), so by then they have been delivered.
-  void post(LoweringState& state, TransferKey key, bool is_send, OpId mark);
-  [[nodiscard]] OpId oldest() const;
-
- private:
-  struct Posted {
-    OpId send;
-    OpId receive;
-    std::vector<PendingTransfer> transfers;
-  };
-  std::map<TransferKey, Posted> posted_;
 };
 
 /// A transfer waits until its receiver has come to the action that needs it.
@@ -74,8 +56,18 @@ class Delivery {
   void about_to_use(ReplicaId receiver, std::int64_t index, bool gradient) {
     if (auto* rendezvous = std::get_if<RendezvousDelivery>(&rule_)) rendezvous->meet(state_, receiver, index, gradient);
   }
-  /// A send or a receive of the replica's order has been appended as `mark`.
-  void post(ReplicaId replica, const Action& action, OpId mark);
+  /// Sends and receives that an order joins have been appended as marks. **Requires** that transfers are listed.
+  void post(const std::vector<PostedMark>& batch) { std::get<ExplicitDelivery>(rule_).post(state_, batch); }
+  /// Whether the device waits for the ends of its sends and receives before it goes on.
+  [[nodiscard]] bool holds(std::size_t device) const {
+    const auto* listed = std::get_if<ExplicitDelivery>(&rule_);
+    return listed != nullptr && listed->holds(device);
+  }
+  /// The first send or receive of the device that cannot start; none if there is no such.
+  [[nodiscard]] std::optional<WaitingMark> waiting(std::size_t device) const {
+    const auto* listed = std::get_if<ExplicitDelivery>(&rule_);
+    return listed == nullptr ? std::nullopt : listed->waiting(state_, device);
+  }
   /// The channel orders of the next segment.
   void take(const std::vector<ChannelOrder>& orders);
   /// Transfers of microbatches from `end` on are dropped from the channels' orders.

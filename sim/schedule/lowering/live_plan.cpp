@@ -49,7 +49,7 @@ Schedule orders_around(const ScheduleProgram& program, std::int64_t microbatch) 
 /// Why these orders cannot go on while layers move; empty if they can.
 std::string why_not_ordered(const Schedule& before, const Schedule& next) {
   if (before != next) return "the plans order their passes differently";
-  const bool is_plain = before.channels.empty() && !before.explicit_transfers && !before.rendezvous &&
+  const bool is_plain = before.channels.empty() && before.transfers == Transfers::Eager &&
                         std::ranges::all_of(before.devices, [](const DeviceOrder& order) {
                           return order.discipline == Discipline::Strict;
                         });

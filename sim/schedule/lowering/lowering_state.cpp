@@ -30,7 +30,8 @@ LoweringState::LoweringState(const RunShape& run_shape, WindowWriter& window_wri
     lanes.set_discipline(shape.device_index(order.device), order.discipline);
   }
   lanes.open();
-  const bool holds_back = orders.explicit_transfers || !std::ranges::all_of(orders.channels, &ChannelOrder::exclusive);
+  const bool holds_back =
+      lists_transfers(orders.transfers) || !std::ranges::all_of(orders.channels, &ChannelOrder::exclusive);
   if (holds_back || lanes.any_ready()) connections = Discipline::Ready;
   eras_.push_back({&shape, nullptr, {}, announce_stages()});
 }

@@ -82,14 +82,20 @@ std::size_t Orders::next_backward(std::size_t device, std::size_t position, Stag
   return static_cast<std::size_t>(std::find_if(begin, all.end(), is_next) - all.begin());
 }
 
-void Orders::report_deadlock() const {
+void Orders::report_deadlock(const Delivery& delivery) const {
   std::string hint = "each of them waits for an action that comes later in the order of another device or channel";
+  for (std::size_t device = 0; device < devices_.size(); ++device) {
+    if (!delivery.waiting(device)) continue;
+    hint =
+        "a device sends and receives one after the other: write them in the order of the other device, or join those "
+        "that may go side by side, such as 'SA0.1+RG0.0'";
+  }
   if (state_.shape.plan().training.zero >= kMostDivided) {
     hint =
         "replicas that divide weights (zero 3) run their passes together, so they need turns of one size and orders "
         "of one kind; or zero 2";
   }
-  Standstill found = standstill(state_, *this);
+  Standstill found = standstill(state_, *this, delivery);
   throw StuckOrders("the schedule deadlocks: " + found.text, hint, std::move(found.actions));
 }
 

@@ -4,12 +4,15 @@
 #include "sim/schedule/lowering/lowering_state.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <vector>
 
 namespace stagecraft {
+
+class Delivery;
 
 /// How far each device is in its order. A device with the strict discipline lowers its actions in their order and stops
 /// at the first one that cannot be lowered yet. A device with the ready discipline lowers the first action that can be
@@ -25,8 +28,8 @@ class Orders {
   void stop_at(std::int64_t end);
 
   /// Lets each device lower at most one action. Returns whether any device did. `lower` is given a device and a
-  /// position in its actions, and returns whether that action could be lowered. A joined pair is lowered with its first
-  /// action.
+  /// position in its actions, and returns whether that action could be lowered. Joined actions are lowered with the
+  /// first of them.
   ///
   /// Rounds of one action for each device keep all devices at about the same point of the run, so that a window holds
   /// operations that run at about the same time. Devices are visited in the order of their first replicas, so earlier
@@ -48,10 +51,12 @@ class Orders {
   }
   /// Whether some device has so few actions left that its next backward may be in the next segment.
   [[nodiscard]] bool runs_low() const;
-  /// Whether the action at `position` and the next one are joined.
-  [[nodiscard]] bool is_pair(std::size_t device, std::size_t position) const {
+  /// The end of what is joined to the action at `position`.
+  [[nodiscard]] std::size_t joined_end(std::size_t device, std::size_t position) const {
     const std::vector<Action>& all = actions(device);
-    return position + 1 < all.size() && all[position + 1].joined;
+    std::size_t end = position + 1;
+    while (end < all.size() && all[end].joined) ++end;
+    return end;
   }
   /// The position of the stage's first backward from `position` on, or the number of actions.
   [[nodiscard]] std::size_t next_backward(std::size_t device, std::size_t position, StageId stage) const;
@@ -60,7 +65,7 @@ class Orders {
   /// The least microbatch of an action that is left.
   [[nodiscard]] std::optional<std::int64_t> least_left() const;
   /// **Throws** StuckOrders, which says why no device can go on (`standstill`).
-  [[noreturn]] void report_deadlock() const;
+  [[noreturn]] void report_deadlock(const Delivery& delivery) const;
 
  private:
   struct Queue {
@@ -83,8 +88,8 @@ class Orders {
   }
   void note_lowered(std::size_t device, std::size_t position) {
     Queue& queue = devices_[device];
-    queue.lowered[position] = 1;
-    if (is_pair(device, position)) queue.lowered[position + 1] = 1;
+    std::fill(queue.lowered.begin() + static_cast<std::ptrdiff_t>(position),
+              queue.lowered.begin() + static_cast<std::ptrdiff_t>(joined_end(device, position)), 1);
     while (queue.cursor < queue.lowered.size() && queue.lowered[queue.cursor] != 0) ++queue.cursor;
     first_untouched_ = std::max(first_untouched_, std::int64_t{queue.actions[position].microbatch} + 1);
   }

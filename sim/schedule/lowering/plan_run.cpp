@@ -67,7 +67,7 @@ bool PlanRun::advance() {
   const auto lower_one = [&](std::size_t device, std::size_t position) { return lower(device, position); };
   if (orders_.run_round(lower_one)) return true;
   if (!has_segments() && !orders_.has_any_left()) return end_iteration();
-  if (!has_segments()) orders_.report_deadlock();
+  if (!has_segments()) orders_.report_deadlock(delivery_);
   take(next_segment());
   return true;
 }
@@ -84,7 +84,7 @@ bool PlanRun::lower(std::size_t device, std::size_t position) {
     live_.note_backward(ended->replica, ended->microbatch);
     if (!live_.is_active()) state_.keep_last_shape();
     if (versions_.is_active()) {
-      versions_.prefetch(ended->replica, position + (orders_.is_pair(device, position) ? 2 : 1), ended->op);
+      versions_.prefetch(ended->replica, orders_.joined_end(device, position), ended->op);
     }
   }
   return true;

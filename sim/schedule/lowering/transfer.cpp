@@ -52,9 +52,10 @@ OpId append_legs(LoweringState& state, const Op& transfer, std::span<const OpId>
   return last;
 }
 
-void append_transfer(LoweringState& state, const PendingTransfer& transfer, bool gradient) {
+OpId append_transfer(LoweringState& state, const PendingTransfer& transfer, bool gradient) {
   const OpId id = append_legs(state, transfer.op, transfer.dependencies, transfer.keeps_lane);
   for (const auto& [receiver, index] : transfer.receivers) state.arrive(receiver, index, id, gradient);
+  return id;
 }
 
 OpId oldest_of(const std::vector<PendingTransfer>& transfers) {

@@ -32,8 +32,8 @@ struct PendingTransfer {
 /// before. Returns the last one, at whose end the tensor has arrived. A tensor that passes through host memory takes
 /// its bytes of a host from the start of the leg that brings it there to the end of the leg that takes it away.
 OpId append_legs(LoweringState& state, const Op& transfer, std::span<const OpId> dependencies, bool keeps_lane = false);
-/// Appends the transfer and enters it on its receivers' boards.
-void append_transfer(LoweringState& state, const PendingTransfer& transfer, bool gradient);
+/// Appends the transfer and enters it on its receivers' boards. Returns its last operation.
+OpId append_transfer(LoweringState& state, const PendingTransfer& transfer, bool gradient);
 /// The least operation that any of the transfers depends on.
 [[nodiscard]] OpId oldest_of(const std::vector<PendingTransfer>& transfers);
 

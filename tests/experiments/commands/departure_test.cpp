@@ -1,5 +1,6 @@
 // `simulate --replan` where it is announced that a device leaves: the run goes on without it before it is gone.
 #include "tests/experiments/commands/replanned_pipeline.hpp"
+#include "tests/experiments/commands/toy.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -189,6 +190,19 @@ TEST_CASE("simulate: without --replan a departure is a failure that lasts for ev
     return pipeline.answer<Json>(plan, event, {"--run-length", "600"})["windows"];
   };
   CHECK(windows("{at: 2 s, device: gpu2, leaves_at: 4 s}") == windows("{at: 4 s, device: gpu2, fails_for: 1e9 s}"));
+}
+
+TEST_CASE("simulate: a run that waits for ever for a device that has left says so") {
+  const Toy toy;
+  const std::string events = toy.file("events.yaml");
+  const auto told = [&](const std::string& event) {
+    write(events, "schema: stagecraft/events/1\nevents: [" + event + "]\n");
+    return run({"simulate", toy.plan, "--model", toy.model, "--platform", toy.platform, "--events", events}).out;
+  };
+  const std::string words =
+      "b leaves at 20 ms and does not come back; nothing plans without it (--replan), so the run waits";
+  CHECK(told("{at: 10 ms, device: b, leaves_at: 20 ms}").find(words) != std::string::npos);
+  CHECK(told("{at: 10 ms, device: b, leaves_at: 20 s}").find("does not come back") == std::string::npos);
 }
 
 // vpipe keeps four stages, so with gpu4 it would take that device in place of gpu2.

@@ -71,6 +71,22 @@ TEST_CASE("export: a table of PyTorch runs as the schedule that it was written f
   CHECK(exported({"-o", table, "--schedule-file", table}).code == 2);  // it is read
 }
 
+TEST_CASE("export --sends: a table with sends and receives runs as the plan does under that rule") {
+  const Toy toy;
+  const test::PlanOnDisk plan = test::on_disk(toy);
+  const std::string table = toy.file("orders.csv");
+  REQUIRE(run(plan.of("export", {"--to", "pytorch-csv", "--sends", "stream", "-o", table})).code == 0);
+  CHECK(read(table).find("0SEND_F0") != std::string::npos);
+  const auto time = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return nlohmann::json::parse(run(plan.of("simulate", words)).out).at("iteration_time_s").get<double>();
+  };
+  CHECK(time({"--schedule-file", table}) == time({"--sends", "stream"}));
+  CHECK(time({"--schedule-file", table, "--sends", "eager"}) == time({}));
+  CHECK(time({"--schedule-file", table, "--sends", "blocking"}) >= time({"--sends", "stream"}));
+}
+
 TEST_CASE("export: a plan that runs out of memory is exported with a note") {
   const Toy toy;
   toy.write_plan("200");  // 1 MB of stash each, on devices of 100 MB
