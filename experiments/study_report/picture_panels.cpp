@@ -16,7 +16,8 @@ constexpr double kLeft = 64;  ///< of the first panel
 constexpr double kRight = 888;
 constexpr double kBetween = 16;  ///< panels of a row
 constexpr double kHeading = 18;
-constexpr double kBelow = 42;  ///< for the labels below a panel
+constexpr double kBelow = 42;        ///< for the labels below a panel
+constexpr double kMostMemory = 3.0;  ///< over the baseline's
 
 /// Where a panel lies.
 struct Frame {
@@ -44,11 +45,21 @@ std::vector<Frame> make_frames(std::size_t panels, double top) {
 
 void draw_frame(SvgSheet& sheet, const StudyFigure& figure, const Frame& frame, const std::string& heading) {
   sheet.text(frame.x.from, frame.y.to - 6, cut_to(heading, frame.x.to - frame.x.from));
-  for (const double tick : ticks_up_to(frame.y.largest, 6)) {
+  const double shown = 1.0 - frame.y.least / frame.y.largest;
+  for (const double tick : ticks_up_to(frame.y.largest, static_cast<std::size_t>(6 / shown))) {
+    if (tick < frame.y.least) continue;
     sheet.line(frame.x.from, frame.y.at(tick), frame.x.to, frame.y.at(tick), "g");
     if (frame.is_first_in_row) sheet.text(frame.x.from - 6, frame.y.at(tick) + 4, tick_text(figure, tick), "a d");
   }
   sheet.end_line();
+}
+
+/// Numbers below the panel, and what they are.
+void draw_numbers(SvgSheet& sheet, const StudyFigure& figure, const Frame& frame, const std::string& what) {
+  for (const double tick : ticks_up_to(frame.x.largest, 4)) {
+    sheet.text(frame.x.at(tick), frame.y.from + 16, tick_text(figure, tick), "a m");
+  }
+  sheet.text((frame.x.from + frame.x.to) / 2, frame.y.from + 32, what, "a m");
 }
 
 /// Labels of columns, as many as fit.
@@ -93,6 +104,43 @@ std::string end_sheet(SvgSheet& sheet, std::size_t panels, const std::string& no
   return sheet.svg(kLargestSheetHeight);
 }
 
+constexpr double kMargin = 1.03;  ///< of the axis of memory
+
+/// Whether a point is beyond the longest axis.
+bool is_beyond(double memory) { return memory > kMostMemory * kMargin; }
+
+/// What the points of all panels reach; memory up to `kMostMemory`.
+struct TradeRange {
+  double memory = 1.0;
+  double shortest = 1.0;
+  double longest = 1.0;
+  bool beyond = false;  ///< some have more memory
+};
+
+TradeRange range_of(const TradeFigure& trade) {
+  TradeRange range;
+  for (const TradeFigure::Panel& panel : trade.panels) {
+    for (const auto& point : panel.points) {
+      if (!point) continue;
+      range.memory = std::max(range.memory, std::min(point->first, kMostMemory));
+      range.beyond = range.beyond || is_beyond(point->first);
+      range.shortest = std::min(range.shortest, point->second);
+      range.longest = std::max(range.longest, point->second);
+    }
+  }
+  return range;
+}
+
+void draw_trade_point(SvgSheet& sheet, const Frame& frame, const std::pair<double, double>& point, std::size_t series,
+                      std::size_t count) {
+  const auto& [memory, time] = point;
+  if (is_beyond(memory)) {
+    sheet.beyond(frame.x.to, frame.y.at(time), series);
+  } else {
+    sheet.dot(frame.x.at(memory), frame.y.at(time), radius_of(series, count), series);
+  }
+}
+
 }  // namespace
 
 std::string draw_curves(const StudyFigure& figure, const CurveFigure& curves) {
@@ -131,10 +179,7 @@ std::string draw_points(const StudyFigure& figure, const PointFigure& points) {
     Frame& frame = frames[i];
     frame.x.largest = frame.y.largest = largest > 0.0 ? largest * 1.03 : 1.0;
     draw_frame(sheet, figure, frame, points.panels[i].heading);
-    for (const double tick : ticks_up_to(frame.x.largest, 4)) {
-      sheet.text(frame.x.at(tick), frame.y.from + 16, tick_text(figure, tick), "a m");
-    }
-    sheet.text((frame.x.from + frame.x.to) / 2, frame.y.from + 32, "simulated", "a m");
+    draw_numbers(sheet, figure, frame, "simulated");
     sheet.line(frame.x.from, frame.y.from, frame.x.to, frame.y.to, "r");
     for (std::size_t s = 0; s < points.series.size(); ++s) {
       for (const auto& [x, y] : points.panels[i].points[s])
@@ -143,6 +188,32 @@ std::string draw_points(const StudyFigure& figure, const PointFigure& points) {
     sheet.end_line();
   }
   return end_sheet(sheet, points.panels.size(), "A point for each plan; on the dashed line a claim is right.");
+}
+
+std::string draw_trade(const StudyFigure& figure, const TradeFigure& trade) {
+  SvgSheet sheet;
+  const TradeRange range = range_of(trade);
+  const double margin = 0.05 * (range.longest - range.shortest) + 0.01;
+  std::vector<Frame> frames = make_frames(trade.panels.size(), begin_sheet(sheet, figure, trade.series));
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    Frame& frame = frames[i];
+    frame.x.largest = range.memory * kMargin;
+    frame.y.largest = range.longest + margin;
+    frame.y.least = range.shortest - margin;
+    draw_frame(sheet, figure, frame, trade.panels[i].heading);
+    draw_numbers(sheet, figure, frame, "peak memory");
+    sheet.line(frame.x.from, frame.y.at(1.0), frame.x.to, frame.y.at(1.0), "r");
+    sheet.line(frame.x.at(1.0), frame.y.from, frame.x.at(1.0), frame.y.to, "r");
+    for (std::size_t s = 0; s < trade.series.size(); ++s) {
+      if (const auto& point = trade.panels[i].points[s]) {
+        draw_trade_point(sheet, frame, *point, s, trade.series.size());
+      }
+    }
+    sheet.end_line();
+  }
+  std::string note = "Lower is faster. The baseline is where the dashed lines cross.";
+  if (range.beyond) note += " Triangles: more memory than the axis has.";
+  return end_sheet(sheet, trade.panels.size(), note);
 }
 
 }  // namespace stagecraft

@@ -15,4 +15,8 @@ namespace stagecraft {
 /// Points over the diagonal, on which a claim is right.
 [[nodiscard]] std::string draw_points(const StudyFigure& figure, const PointFigure& points);
 
+/// Points over lines at 1, where the baseline is. The axis of memory ends at three times the baseline's at most; a mark
+/// at its end stands for a point beyond it. The axis of time begins a bit below the shortest.
+[[nodiscard]] std::string draw_trade(const StudyFigure& figure, const TradeFigure& trade);
+
 }  // namespace stagecraft

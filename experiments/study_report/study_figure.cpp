@@ -85,6 +85,59 @@ StudyFigure speed_up_figure(const StudySummary& summary) {
   return {"Speed-up over " + keys_text(*summary.baseline), std::string(kSpeedUp), true, std::move(bars)};
 }
 
+/// Whether the study asks which schedule is best: it has one planner, with several schedules.
+bool compares_schedules(const StudySummary& summary) {
+  std::set<std::string> schedules;
+  for (const Contender& contender : summary.contenders) {
+    const auto choice = std::ranges::find(contender.choices, "schedule", &Keys::value_type::first);
+    if (contender.planner != summary.contenders.front().planner || choice == contender.choices.end()) return false;
+    schedules.insert(value_text(choice->second));
+  }
+  return schedules.size() > 1 && schedules.size() == summary.contenders.size();
+}
+
+/// Whether the pattern is about contenders only, and this is one that it means.
+bool is_meant(const Contender& contender, const Keys& pattern) {
+  return std::ranges::all_of(pattern, [&](const auto& wish) {
+    const auto& [key, value] = wish;
+    if (key == "label") return value == Detail(contender.label);
+    if (key == "planner") return value == Detail(contender.planner);
+    return std::ranges::find(contender.choices, wish) != contender.choices.end();
+  });
+}
+
+/// The peak of the baseline in the group, if it ran.
+std::optional<double> peak_of_baseline(const StudySummary& summary, const StudyGroup& group) {
+  for (const StudyLine& line : group.lines) {
+    if (!line.speed_up || !line.peak_memory_bytes || *line.peak_memory_bytes <= 0) continue;
+    if (is_meant(summary.contenders[line.contender], *summary.baseline)) {
+      return static_cast<double>(*line.peak_memory_bytes);
+    }
+  }
+  return std::nullopt;
+}
+
+/// No panels if the baseline is not a schedule of each group.
+TradeFigure trade_figure(const StudySummary& summary) {
+  TradeFigure trade;
+  std::vector<Keys> keys;
+  for (const Contender& contender : summary.contenders) trade.series.push_back(contender.name);
+  for (const StudyGroup& group : summary.groups) {
+    const std::optional<double> peak = peak_of_baseline(summary, group);
+    if (!peak) continue;
+    keys.push_back(group.keys);
+    auto& panel = trade.panels.emplace_back();
+    panel.points.resize(trade.series.size());
+    for (const StudyLine& line : group.lines) {
+      if (!line.speed_up || !line.peak_memory_bytes) continue;
+      panel.points[line.contender] = {static_cast<double>(*line.peak_memory_bytes) / *peak, 1.0 / line.speed_up->mean};
+    }
+  }
+  const std::vector<std::string> names = row_names(std::move(keys));
+  for (std::size_t i = 0; i < names.size(); ++i) trade.panels[i].heading = names[i];
+  return trade;
+}
+
 StudyFigure regret_figure(const StudySummary& summary) {
   BarFigure bars = bars_of_groups(summary, regrets_of);
   for (const OverallLine& line : summary.overall) {
@@ -220,6 +273,11 @@ StudyFigure choose_figure(const StudySummary& summary) {
   const auto table =
       std::ranges::find_if(summary.tables, [](const CrossTable& each) { return each.choice.value != kOutcome; });
   if (table != summary.tables.end()) return table_figure(*table);
+  if (summary.baseline && compares_schedules(summary)) {
+    TradeFigure trade = trade_figure(summary);
+    const std::string title = "Time of a sample by peak memory, both over those of " + keys_text(*summary.baseline);
+    if (!trade.panels.empty()) return {title, std::string(kSpeedUp), true, std::move(trade)};
+  }
   if (summary.baseline) return speed_up_figure(summary);
   const std::vector<std::size_t> periods = period_columns(summary);
   if (!periods.empty()) return point_figure(summary, periods);

@@ -52,17 +52,28 @@ struct PointFigure {
   std::vector<Panel> panels;
 };
 
+/// Points (peak memory, time of a sample), each over that of the baseline, in panels with the same axes.
+struct TradeFigure {
+  struct Panel {
+    std::string heading;
+    std::vector<std::optional<std::pair<double, double>>> points;  ///< by series
+  };
+  std::vector<std::string> series;
+  std::vector<Panel> panels;
+};
+
 /// What the picture of a study shows.
 struct StudyFigure {
   std::string title;
   std::string value;      ///< the name of the figure that is shown
   bool is_ratio = false;  ///< 1 means equal
-  std::variant<BarFigure, CurveFigure, PointFigure> content;
+  std::variant<BarFigure, CurveFigure, PointFigure, TradeFigure> content;
 };
 
 /// The first of these that the study has:
 /// - its first table with numbers: curves if the table has one key other than `planner` across and three values of it
 ///   or more, otherwise bars; means for ratios only;
+/// - with a baseline and one planner, whose schedules differ: time over memory, a point for each schedule;
 /// - speed-ups over its baseline, as bars;
 /// - columns with periods (`details.NAME_period_s`): the points of each over the simulated period;
 /// - with several planners their regret, as bars;

@@ -175,6 +175,7 @@ class BarPicture {
 std::string draw_figure(const StudyFigure& figure) {
   if (const auto* curves = std::get_if<CurveFigure>(&figure.content)) return draw_curves(figure, *curves);
   if (const auto* points = std::get_if<PointFigure>(&figure.content)) return draw_points(figure, *points);
+  if (const auto* trade = std::get_if<TradeFigure>(&figure.content)) return draw_trade(figure, *trade);
   return BarPicture(figure, std::get<BarFigure>(figure.content)).svg();
 }
 

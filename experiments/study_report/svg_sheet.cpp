@@ -68,7 +68,10 @@ void SvgSheet::bar(double x, double y, double width, double height, std::size_t 
 }
 
 void SvgSheet::dot(double x, double y, double radius, std::size_t series) {
-  body_ += fmt::format(R"(<circle class="c{}" cx="{:.1f}" cy="{:.1f}" r="{:.1f}"/>)", colour_of(series), x, y, radius);
+  const std::string_view style =
+      series < kColours.size() ? R"(class="c{}")" : R"(class="p{}" fill="#fff" style="stroke-width:2")";
+  body_ += fmt::format(R"(<circle {} cx="{:.1f}" cy="{:.1f}" r="{:.1f}"/>)",
+                       fmt::format(fmt::runtime(style), colour_of(series)), x, y, radius);
 }
 
 void SvgSheet::beyond(double x, double y, std::size_t series) {

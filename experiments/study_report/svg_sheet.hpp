@@ -13,12 +13,13 @@ namespace stagecraft {
 inline constexpr double kSheetWidth = 900;
 inline constexpr double kLargestSheetHeight = 500;
 
-/// A map from values to places. Values start at 0.
+/// A map from values to places.
 struct SvgAxis {
   double largest = 1.0;  ///< value at `to`
   double from = 0.0;
   double to = 1.0;
-  [[nodiscard]] double at(double value) const { return from + (to - from) * value / largest; }
+  double least = 0.0;  ///< value at `from`
+  [[nodiscard]] double at(double value) const { return from + (to - from) * (value - least) / (largest - least); }
 };
 
 /// From 0 on in steps of 1, 2 or 5 times a power of ten, about `count` up to `largest`.
@@ -40,7 +41,8 @@ class SvgSheet {
  public:
   /// `style` is the class: `d` ends at x, `m` has x as its middle, `a` is grey, `t` is a title; they can be joined.
   void text(double x, double y, const std::string& words, std::string_view style = "");
-  /// A horizontal bar, a dot, a mark for a dot beyond the axis, and lines in the colour of the series.
+  /// A horizontal bar, a dot, a mark for a dot beyond the axis, and lines in the colour of the series. Where colours
+  /// repeat, a dot is a ring.
   void bar(double x, double y, double width, double height, std::size_t series);
   void dot(double x, double y, double radius, std::size_t series);
   void beyond(double x, double y, std::size_t series);

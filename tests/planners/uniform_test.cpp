@@ -121,6 +121,28 @@ TEST_CASE("uniform: leaves devices idle where an all-reduce takes longer than th
   CHECK(even.predicted.iteration_time->value() == doctest::Approx(7.5).epsilon(1e-12));
 }
 
+TEST_CASE("uniform: an asynchronous plan updates after the samples that are asked for") {
+  // On four stages the first has three forwards ahead of its first backward, so pipedream-2bw needs updates of three
+  // microbatches or more.
+  const LayerGraph graph = chain({1, 1, 1, 1});
+  const Platform platform = flat_platform(4);
+  const auto plan = [&](std::int64_t microbatches, const char* replicas) {
+    PlanRequest request{
+        graph,
+        platform,
+        {"pipedream-2bw", {}},
+        32,
+        {},
+        parse_options(uniform(), {{"stages", replicas == std::string("1") ? "4" : "2"}, {"replicas", replicas}})};
+    request.samples_per_update = microbatches * graph.microbatch_size;
+    return uniform().plan(request);
+  };
+  CHECK(plan_of(plan(16, "1")).rounds_per_update == 16);
+  CHECK(plan_of(plan(16, "2")).rounds_per_update == 8);
+  CHECK(plan_of(plan(3, "1")).rounds_per_update == 3);
+  CHECK_THROWS_AS(plan(2, "1"), InputError);
+}
+
 TEST_CASE("uniform: as many replicas as are asked for, also where fewer are faster") {
   const Plan plan = plan_of(run_planner(uniform(), chain({1}), flat_platform(8, 8.0), {{"replicas", "8"}}));
   CHECK(Replicas(plan).size() == 8);

@@ -11,6 +11,7 @@
 #include "planners/shared/savings/least_memory.hpp"
 #include "planners/shared/savings/memory_policy.hpp"
 #include "planners/shared/savings/saved_cut.hpp"
+#include "planners/shared/savings/saving_pipeline.hpp"
 #include "planners/shared/savings/stage_devices.hpp"
 #include "sim/base/error.hpp"
 
@@ -313,6 +314,7 @@ class EvenPipelines {
     Plan plan = empty_plan(planner_, request_);
     BalancedCuts& table = recomputes ? recomputing_ : usual_;
     plan.stages = placed_stages(request_.graph, request_.platform, placement, runs, table);
+    plan.rounds_per_update = rounds_per_update(request_, shape.replicas);
     if (recompute_ != "none") recompute(plan.stages);
     return plan;
   }

@@ -187,6 +187,53 @@ TEST_CASE("study picture: periods that a planner claims are points over the simu
   CHECK(count_of(draw_figure(figure), "<circle") == 3);  // one of the legend
 }
 
+/// Two schedules in each of two groups; the baseline takes 100 bytes and has one sample/s.
+StudyMaker two_schedules() {
+  StudyMaker maker;
+  const auto cell = [&](const char* model, const char* schedule, double throughput, std::int64_t peak) {
+    maker.cell({{"model", model}, {"planner", "a"}, {"label", schedule}, {"schedule", schedule}})
+        .row(CellStatus::Ok, {{"throughput_samples_per_s", throughput}, {"peak_memory_bytes", peak}});
+  };
+  cell("m", "1f1b", 1.0, 100);
+  cell("m", "gpipe", 1.25, 400);
+  cell("n", "1f1b", 1.0, 100);
+  cell("n", "gpipe", 0.8, 50);
+  maker.results.manifest.baseline = Keys{{"label", "1f1b"}};
+  return maker;
+}
+
+TEST_CASE("study picture: schedules of one planner are points, time over memory, both over the baseline's") {
+  using Point = std::optional<std::pair<double, double>>;
+  const StudyFigure figure = choose_figure(summarise_study(two_schedules().results));
+  const auto& trade = std::get<TradeFigure>(figure.content);
+  CHECK(trade.series == std::vector<std::string>{"1f1b", "gpipe"});
+  REQUIRE(trade.panels.size() == 2);
+  CHECK(trade.panels[0].heading == "m");
+  CHECK(trade.panels[0].points == std::vector<Point>{{{1.0, 1.0}}, {{4.0, 0.8}}});
+  CHECK(trade.panels[1].points == std::vector<Point>{{{1.0, 1.0}}, {{0.5, 1.25}}});
+  const std::string svg = draw_figure(figure);
+  CHECK(count_of(svg, "<circle") == 5);   // two of the legend
+  CHECK(count_of(svg, "<polygon") == 1);  // four times the memory: beyond the axis
+  CHECK(count_of(svg, R"(class="r")") == 4);
+  CHECK(svg.find("Triangles: more memory") != std::string::npos);
+}
+
+TEST_CASE("study picture: without a baseline in each group, or with several planners, schedules have bars") {
+  StudyMaker none = two_schedules();
+  none.results.manifest.baseline = Keys{{"label", "1f1b"}, {"model", "m"}};  // a cell of one group only
+  CHECK(std::holds_alternative<BarFigure>(choose_figure(summarise_study(none.results)).content));
+  StudyMaker several = two_schedules();
+  several.cell({{"model", "m"}, {"planner", "b"}, {"label", "b"}, {"schedule", "zb-v"}}).ok(1.0);
+  CHECK(std::holds_alternative<BarFigure>(choose_figure(summarise_study(several.results)).content));
+}
+
+TEST_CASE("study picture: where colours repeat, dots are rings") {
+  const std::vector<std::string> series(16, "planner");
+  const FigureValues values(2, std::vector<std::optional<double>>(series.size(), 1.0));
+  const std::string svg = drawn(bars_of(series, values, {}));
+  CHECK(count_of(svg, R"(<circle class="p)") == 6);  // the last two in two rows and in the legend
+}
+
 TEST_CASE("study picture: with one planner the samples/s, over the only key that differs") {
   StudyMaker maker;
   for (const int size : {1, 2, 4}) maker.cell({{"planner", "a"}, {"microbatch_size", size}}).ok(10.0 * size);
