@@ -172,10 +172,10 @@ std::string device_list(const std::vector<DeviceId>& devices, const Platform& pl
 void place_ranks(const Plan& plan, const Platform& platform, MegatronExport& made) {
   const std::size_t pipeline = pipeline_of(plan);
   made.run.pipeline = static_cast<std::int64_t>(pipeline);
-  for (const bool pipelines_first : {false, true}) {
-    made.run.pipelines_first = pipelines_first;
-    made.devices = ranks_of(plan, pipeline, pipelines_first);
-    if (std::ranges::is_sorted(made.devices)) break;
+  made.devices = ranks_of(plan, pipeline, false);
+  if (!std::ranges::is_sorted(made.devices) && plan.degrees.samples() == 1) {
+    made.devices = ranks_of(plan, pipeline, true);
+    made.run.pipelines_first = true;
   }
   if (!std::ranges::is_sorted(made.devices)) {
     const auto early = std::ranges::is_sorted_until(made.devices = ranks_of(plan, pipeline, false));

@@ -171,6 +171,40 @@ std::optional<std::int64_t> launcher_count(const std::vector<ShellWord>& words, 
   return std::nullopt;
 }
 
+/// Whether two names differ in one place only, by at most two characters.
+bool differ_in_one_place(std::string_view a, std::string_view b) {
+  const auto [front_a, front_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  a.remove_prefix(static_cast<std::size_t>(front_a - a.begin()));
+  b.remove_prefix(static_cast<std::size_t>(front_b - b.begin()));
+  while (!a.empty() && !b.empty() && a.back() == b.back()) {
+    a.remove_suffix(1);
+    b.remove_suffix(1);
+  }
+  return a.size() <= 2 && b.size() <= 2;
+}
+
+/// Whether a name is another one without some of its words.
+bool lacks_words(const std::string& name, const std::string& whole) {
+  const std::string words = "-" + whole + "-";
+  std::size_t at = 0;
+  std::size_t count = 0;
+  for (std::size_t begin = 0; begin <= name.size(); ++count) {
+    const std::size_t end = std::min(name.find('-', begin), name.size());
+    const std::string word = "-" + name.substr(begin, end - begin) + "-";
+    at = words.find(word, at);
+    if (at == std::string::npos) return false;
+    at += word.size() - 1;
+    begin = end + 1;
+  }
+  return count > 1;
+}
+
+/// Whether a name that is not read may be a mistake for one that is. Megatron-LM has hundreds of others.
+bool may_mean(std::string name, const std::string& read) {
+  std::ranges::replace(name, '_', '-');
+  return differ_in_one_place(name, read) || lacks_words(name, read);
+}
+
 std::optional<std::int64_t> ranks_of(const std::vector<ShellWord>& words, std::size_t end) {
   const auto nodes = launcher_count(words, end, "--nnodes");
   const auto processes = launcher_count(words, end, "--nproc-per-node");
@@ -259,9 +293,9 @@ std::vector<std::string> MegatronFlags::left() const {
   std::vector<std::string> names;
   for (const Flag& flag : flags_) {
     if (flag.is_taken) continue;
-    const auto meant = nearest_name(flag.name, asked_);
-    if (meant && *meant != flag.name) {
-      throw InputError("is not a flag that is known", flag.place, "did you mean --" + *meant + "?");
+    const auto meant = std::ranges::find_if(asked_, [&](const std::string& name) { return may_mean(flag.name, name); });
+    if (meant != asked_.end()) {
+      throw InputError("is no flag of Megatron-LM", flag.place, "did you mean --" + *meant + "?");
     }
     names.push_back("--" + flag.name);
   }

@@ -35,9 +35,6 @@ class MegatronFlags {
   /// The flag, whatever its values.
   [[nodiscard]] const Flag* take(const std::string& name);
 
-  /// Says that there is such a flag, which is not taken.
-  void know(const std::string& name) { asked_.push_back(name); }
-
   /// Where a flag stands; the file if it is not given.
   [[nodiscard]] InputPlace place(const std::string& name) const;
   [[nodiscard]] InputPlace value_place(const std::string& name) const;
@@ -45,7 +42,7 @@ class MegatronFlags {
   [[nodiscard]] std::optional<std::int64_t> ranks() const { return ranks_; }
 
   /// The flags that nobody has taken, with `--`, in their order.
-  /// **Throws** InputError for one that is nearly one of those that were asked for.
+  /// **Throws** InputError for one that seems to mean one of those that were asked for.
   [[nodiscard]] std::vector<std::string> left() const;
 
  private:

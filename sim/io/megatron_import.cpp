@@ -38,8 +38,8 @@ class LayoutCheck {
       refuse_run(place_in(place_, last_column_), "the last symbol of a layout is L, the loss, found " + shown(last_));
     }
     if (counted_blocks_ != blocks_) {
-      refuse_run(place_, fmt::format("the layout has {}, but the model has {}", counted(counted_blocks_, "block t"),
-                                     counted(blocks_, "block")));
+      refuse_run(place_, fmt::format("the layout has {} of blocks (t), but the model has {}",
+                                     counted(counted_blocks_, "symbol"), counted(blocks_, "block")));
     }
   }
 
@@ -257,6 +257,10 @@ MegatronPlan megatron_plan(const MegatronRun& run, const MegatronFlags& flags, c
                            std::int64_t devices) {
   const NetworkUnits units = network_units(graph);
   refuse_model(run, flags, graph, std::ssize(units.blocks));
+  if (run.pipelines_first && run.degrees.samples() > 1) {
+    refuse_run(flags.place("use-tp-pp-dp-mapping"),
+               "an expert group of several data-parallel ranks is then not together", "leave it out");
+  }
   const std::vector<LayoutStage> layout = megatron_layout(run, flags, std::ssize(units.blocks));
   const std::int64_t replicas = replicas_of(run, flags, devices);
   MegatronPlan plan{schedule_of(run, flags, std::ssize(layout)), microbatches_of(run, flags, replicas),

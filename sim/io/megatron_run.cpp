@@ -35,10 +35,6 @@ constexpr std::array kNoPlan{
     FlagReason{"hierarchical-context-parallel-sizes", "context groups have one way to attend"},
 };
 
-/// Flags that say nothing about a plan and have nearly the name of one that does.
-constexpr std::array kNearlyRead{"pipeline-model-parallel-comm-backend", "recompute-modules",
-                                 "overlap-param-gather-with-optimizer-step", "moe-ffn-hidden-size"};
-
 constexpr std::array<std::pair<ContextAttention, const char*>, 3> kContextTypes{
     {{ContextAttention::Ring, "p2p"},
      {ContextAttention::AllGather, "all_gather"},
@@ -296,7 +292,6 @@ MegatronRun read_megatron_run(MegatronFlags& flags) {
   run.global_batch = flags.take_count("global-batch-size", 1);
   run.blocks = flags.take_count("num-layers", 1);
   run.sequence = flags.take_count("seq-length", 1);
-  for (const char* name : kNearlyRead) flags.know(name);
   return run;
 }
 
