@@ -80,10 +80,11 @@ std::vector<std::int64_t> blocks_of_ranks(const MegatronRun& run, const Megatron
   const std::int64_t ranks_left = run.pipeline - (split.first ? 1 : 0) - (split.last ? 1 : 0);
   const std::int64_t left = blocks - given + (split.counts_embedding ? 1 : 0) + (split.counts_loss ? 1 : 0);
   if (ranks_left < 0 || left < 0 || (ranks_left == 0 ? left != 0 : left % ranks_left != 0)) {
-    const std::string all =
-        given > 0 || ranks_left < run.pipeline ? counted(left, "block") + " that are left" : counted(left, "block");
+    std::string what = counted(left < 0 ? blocks : left, "block");
+    if (split.first || split.last) what += " of the other ranks";
+    if (split.counts_embedding || split.counts_loss) what += ", the embedding or the loss among them,";
     refuse_run(flags.place(kPipelineFlag),
-               fmt::format("{} cannot be divided equally among {}", left < 0 ? counted(blocks, "block") : all,
+               fmt::format("{} cannot be divided equally among {}", what,
                            counted(std::max<std::int64_t>(ranks_left, 0), "rank")),
                "--pipeline-model-parallel-layout divides them in any way");
   }
@@ -121,9 +122,6 @@ std::vector<LayoutStage> split_blocks(const MegatronRun& run, const MegatronFlag
   }
   if (run.split.counts_embedding) --counts.front();
   if (run.split.counts_loss) --counts.back();
-  if (counts.front() < 0 || counts.back() < 0) {
-    refuse_run(flags.place(kPipelineFlag), "the first and the last stage have no place for the embedding and the loss");
-  }
   std::vector<LayoutStage> stages;
   for (const std::int64_t count : counts) stages.emplace_back(static_cast<std::size_t>(count), 't');
   stages.front().insert(0, 1, 'E');
