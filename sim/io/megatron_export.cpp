@@ -178,14 +178,14 @@ void place_ranks(const Plan& plan, const Platform& platform, MegatronExport& mad
     made.run.pipelines_first = true;
   }
   if (!std::ranges::is_sorted(made.devices)) {
-    const auto early = std::ranges::is_sorted_until(made.devices = ranks_of(plan, pipeline, false));
-    refuse_plan_key(
-        "stages",
-        fmt::format("ranks are devices in the order of the platform, but rank {} would be {} and the one before "
-                    "it {}",
-                    early - made.devices.begin(), quote(platform.devices[*early].name),
-                    quote(platform.devices[*(early - 1)].name)),
-        "give the stages their devices in that order");
+    const std::vector<DeviceId> devices = ranks_of(plan, pipeline, false);
+    const auto early = std::ranges::is_sorted_until(devices);
+    refuse_plan_key("stages",
+                    fmt::format("ranks are devices in the order of the platform, but rank {} would be {} and the one "
+                                "before it {}",
+                                early - devices.begin(), quote(platform.devices[*early].name),
+                                quote(platform.devices[*(early - 1)].name)),
+                    "give the stages their devices in that order");
   }
   made.run.ranks = std::ssize(made.devices);
   if (made.devices.back().value() + 1 != made.devices.size()) {

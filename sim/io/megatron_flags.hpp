@@ -54,8 +54,8 @@ class MegatronFlags {
   std::vector<std::string> asked_;
 };
 
-/// The flags of a text: words as a shell has them, with quotes, comments and `\` at the ends of lines. If it begins with
-/// a command, the words up to the first that ends in `.py` are the launcher's, of which `--nnodes` and
+/// The flags of a text: words as a shell has them, with quotes, comments and `\` at the ends of lines. If it begins
+/// with a command, the words up to the first that ends in `.py` are the launcher's, of which `--nnodes` and
 /// `--nproc-per-node` are read.
 /// **Throws** InputError at the first place that is no such text.
 [[nodiscard]] MegatronFlags parse_megatron_flags(std::string_view text, const std::string& file_name);

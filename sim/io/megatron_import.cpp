@@ -94,7 +94,8 @@ std::vector<std::int64_t> blocks_of_ranks(const MegatronRun& run, const Megatron
   return ranks;
 }
 
-std::int64_t chunks_of(const MegatronRun& run, const MegatronFlags& flags, const std::vector<std::int64_t>& ranks) {
+std::int64_t chunks_of(const MegatronRun& run, const MegatronFlags& flags, const std::vector<std::int64_t>& ranks,
+                       std::int64_t blocks) {
   const MegatronSplit& split = run.split;
   const std::int64_t size = split.blocks_of_chunk.value_or(1);
   if (split.blocks_of_chunk && (ranks.front() < size || ranks.front() % size != 0)) {
@@ -103,6 +104,11 @@ std::int64_t chunks_of(const MegatronRun& run, const MegatronFlags& flags, const
         fmt::format("{} of a rank cannot be divided into virtual stages of {}", counted(ranks.front(), "block"), size));
   }
   const std::int64_t chunks = split.blocks_of_chunk ? ranks.front() / size : split.chunks.value_or(1);
+  if (chunks > (blocks + 2) / run.pipeline) {
+    refuse_run(flags.value_place("num-virtual-stages-per-pipeline-rank"),
+               fmt::format("the {}, the embedding and the loss are too few for {} of each rank",
+                           counted(blocks, "block"), counted(chunks, "virtual stage")));
+  }
   for (const std::int64_t rank : ranks) {
     if (rank % chunks == 0) continue;
     refuse_run(flags.value_place("num-virtual-stages-per-pipeline-rank"),
@@ -115,7 +121,7 @@ std::int64_t chunks_of(const MegatronRun& run, const MegatronFlags& flags, const
 /// The stages without a layout: chunk by chunk, and in a chunk rank by rank.
 std::vector<LayoutStage> split_blocks(const MegatronRun& run, const MegatronFlags& flags, std::int64_t blocks) {
   const std::vector<std::int64_t> ranks = blocks_of_ranks(run, flags, blocks);
-  const std::int64_t chunks = chunks_of(run, flags, ranks);
+  const std::int64_t chunks = chunks_of(run, flags, ranks, blocks);
   std::vector<std::int64_t> counts;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
     for (const std::int64_t rank : ranks) counts.push_back(rank / chunks);
@@ -259,8 +265,8 @@ MegatronPlan megatron_plan(const MegatronRun& run, const MegatronFlags& flags, c
     refuse_run(flags.place("use-tp-pp-dp-mapping"),
                "an expert group of several data-parallel ranks is then not together", "leave it out");
   }
-  const std::vector<LayoutStage> layout = megatron_layout(run, flags, std::ssize(units.blocks));
   const std::int64_t replicas = replicas_of(run, flags, devices);
+  const std::vector<LayoutStage> layout = megatron_layout(run, flags, std::ssize(units.blocks));
   MegatronPlan plan{schedule_of(run, flags, std::ssize(layout)), microbatches_of(run, flags, replicas),
                     training_choice(run, replicas), stages_with(layout, units, run.recompute)};
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {

@@ -138,7 +138,7 @@ void read_split(MegatronFlags& flags, MegatronRun& run) {
   run.pipelines_first = flags.take_switch("use-tp-pp-dp-mapping");
 }
 
-/// What an optimizer keeps. Sums of gradients have 4 bytes with bf16 unless asked for otherwise, with fp16 if asked for.
+/// What an optimizer keeps. Sums of gradients have 4 bytes with bf16 unless it is asked for 2, with fp16 if asked for.
 void read_precision(MegatronFlags& flags, MegatronRun& run) {
   const bool is_bf16 = flags.take_switch("bf16");
   const bool is_fp16 = flags.take_switch("fp16");
@@ -216,13 +216,14 @@ void read_recompute(MegatronFlags& flags, MegatronRun& run) {
 
 void refuse_without_plan(MegatronFlags& flags) {
   for (const auto& [name, reason] : kNoPlan) {
-    if (flags.take(name) != nullptr) refuse(flags, name, std::string("cannot be said in a plan: ") + reason);
+    if (flags.take(name) != nullptr) refuse(flags, name, std::string("is not read: ") + reason);
   }
   if (flags.take_count("mtp-num-layers", 0).value_or(0) > 0) {
     refuse(flags, "mtp-num-layers", "networks have no layers that predict further tokens");
   }
   if (flags.take_count("num-distributed-optimizer-instances", 1).value_or(1) > 1) {
-    refuse(flags, "num-distributed-optimizer-instances", "cannot be said in a plan: all replicas divide the state");
+    refuse(flags, "num-distributed-optimizer-instances",
+           "cannot be said in a plan, in which all replicas divide the state");
   }
 }
 
