@@ -2,8 +2,10 @@
 
 #include "sim/base/text.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -21,8 +23,8 @@ struct Placed {
 /// The characters but for commas, which stand anywhere but in front of a digit of a number that has begun.
 class LayoutReader {
  public:
-  LayoutReader(std::string_view text, const InputPlace& place)
-      : place_(place), end_(static_cast<int>(text.size()) + 1) {
+  LayoutReader(std::string_view text, InputPlace place)
+      : place_(std::move(place)), end_(static_cast<int>(text.size()) + 1) {
     bool in_count = false;
     bool behind_comma = false;
     for (std::size_t i = 0; i < text.size(); ++i) {

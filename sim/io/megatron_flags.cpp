@@ -163,7 +163,7 @@ std::optional<std::int64_t> launcher_count(const std::vector<ShellWord>& words, 
     std::ranges::replace(word, '_', '-');
     if (word != name) continue;
     const auto count = parse_count(value);
-    if (count && *count.value >= 1 && *count.value <= kMostCount) return *count.value;
+    if (count && *count.value >= 1 && *count.value <= kMostCount) return count.value;
     InputPlace place = words[i].place;
     place.key = name;
     throw InputError("expected a whole number from 1, found " + quote(value), place);
@@ -260,7 +260,7 @@ std::optional<std::int64_t> MegatronFlags::take_count(const std::string& name, s
   const std::optional<std::string> word = take_word(name);
   if (!word) return std::nullopt;
   const auto count = parse_count(*word);
-  if (count && *count.value >= least && *count.value <= kMostCount) return *count.value;
+  if (count && *count.value >= least && *count.value <= kMostCount) return count.value;
   throw InputError("expected a whole number from " + std::to_string(least) + " to " + std::to_string(kMostCount) +
                        ", found " + quote(*word),
                    value_place(name));
@@ -269,7 +269,7 @@ std::optional<std::int64_t> MegatronFlags::take_count(const std::string& name, s
 std::optional<double> MegatronFlags::take_number(const std::string& name) {
   const std::optional<std::string> word = take_word(name);
   if (!word) return std::nullopt;
-  if (const auto number = parse_number(*word)) return *number.value;
+  if (const auto number = parse_number(*word)) return number.value;
   throw InputError("expected a number of at least 0, found " + quote(*word), value_place(name));
 }
 

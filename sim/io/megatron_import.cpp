@@ -26,8 +26,8 @@ constexpr std::int64_t kBucketOfReplica = 1'000'000;  ///< and so many for each 
 /// A layout that is checked against the model, at the place of each symbol.
 class LayoutCheck {
  public:
-  LayoutCheck(const LayoutString& layout, const InputPlace& place, std::int64_t blocks)
-      : layout_(layout), place_(place), blocks_(blocks) {}
+  LayoutCheck(const LayoutString& layout, InputPlace place, std::int64_t blocks)
+      : layout_(layout), place_(std::move(place)), blocks_(blocks) {}
 
   void run() {
     for (std::size_t s = 0; s < layout_.stages.size(); ++s) {
