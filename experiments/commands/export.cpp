@@ -5,9 +5,12 @@
 #include "experiments/run/written_file.hpp"
 #include "experiments/view/chakra_trace.hpp"
 #include "experiments/view/perfetto_trace.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/megatron_export.hpp"
+#include "sim/io/megatron_run.hpp"
 #include "sim/io/schedule_csv.hpp"
 #include "sim/schedule/kept_plan.hpp"
 
@@ -32,6 +35,7 @@ struct ExportOptions : SimulatedRunOptions {
 constexpr const char* kPerfetto = "perfetto";
 constexpr const char* kChakra = "chakra";
 constexpr const char* kPytorchCsv = "pytorch-csv";
+constexpr const char* kMegatronFlags = "megatron-flags";
 
 SimulatedRun recorded(const ExportOptions& options, const PlanFiles& files, const Settings& settings) {
   SimulatedRun run = simulate_plan(options, files, recording_for("--to", options.window.has_value()), settings);
@@ -196,8 +200,48 @@ Answer export_table(const ExportOptions& options, const Settings& settings) {
   return written_to(kPytorchCsv, {options.output});
 }
 
+/// Flags say how a run is set up, so they have nothing of what happens in it.
+void refuse_for_flags(const ExportOptions& options) {
+  const auto refuse = [](const char* option, const std::string& reason) {
+    refuse_option(kMegatronFlags, option, reason, "leave it out");
+  };
+  if (options.window) refuse("--timeline-window", "flags have no times");
+  if (options.schedule_file) refuse("--schedule-file", "Megatron-LM makes the orders of its schedules itself");
+  if (options.simulation.events) refuse("--events", "flags say nothing of what changes during a run");
+  if (options.simulation.replan != "none") refuse("--replan", "flags have no way to say that the plan changes");
+  if (read_simulation_choices(options.simulation).iterations > 1) {
+    refuse("--iterations", "every iteration has the same flags");
+  }
+}
+
+Answer export_flags(const ExportOptions& options, const Settings& settings) {
+  refuse_for_flags(options);
+  const bool is_file = names_file(options.output);
+  if (!is_file && settings.json) {
+    throw InputError("flags are no JSON document, which standard output would be", {"", 0, 0, "--json"},
+                     "name a file with --output, or leave out --json");
+  }
+  const PlanFiles files = read_plan_files(options.plan, options.inputs);
+  refuse_overwriting(options.output, OutputKind::MegatronFlags, files_read(options, files));
+  const PreparedRun run = prepare_plan(options, files, settings);
+  MegatronExport made;
+  try {
+    made = megatron_export(run.program.kept->plan, run.input.graph, run.inputs.platform);
+  } catch (const InputError& error) {
+    throw InputError(error.message(), {options.plan, 0, 0, error.place().key}, error.hint());
+  }
+  settings.say("note: the flags are for " + counted(made.devices.size(), "rank"));
+  for (const std::string& note : made.notes) settings.say("note: " + note);
+  const std::string text = write_megatron_flags(made.run);
+  if (!is_file) return {.text = text, .json = ""};
+  write_file_atomically(options.output, text);
+  return written_to(kMegatronFlags, {options.output});
+}
+
 Answer answer_export(const ExportOptions& options, const Settings& settings) {
-  const std::string format = read_choice_option("--to", options.format, {kPerfetto, kChakra, kPytorchCsv});
+  const std::string format =
+      read_choice_option("--to", options.format, {kPerfetto, kChakra, kPytorchCsv, kMegatronFlags});
+  if (format == kMegatronFlags) return export_flags(options, settings);
   if (format == kPytorchCsv) return export_table(options, settings);
   return format == kChakra ? export_chakra(options, settings) : export_perfetto(options, settings);
 }
@@ -205,7 +249,7 @@ Answer answer_export(const ExportOptions& options, const Settings& settings) {
 VerbAction configure_export(CLI::App& command) {
   auto options = std::make_shared<ExportOptions>();
   add_simulated_run_options(command, *options);
-  add_required(command, "--to", options->format, "the format: perfetto, chakra or pytorch-csv");
+  add_required(command, "--to", options->format, "the format: perfetto, chakra, pytorch-csv or megatron-flags");
   add_option(command, "--timeline-window", options->window,
              "FROM..TO, such as '1.5 s..2 s': only this part of the run; for perfetto");
   add_required(command, "-o,--output", options->output,
@@ -217,7 +261,7 @@ VerbAction configure_export(CLI::App& command) {
 
 const Verb export_verb{
     .name = "export",
-    .summary = "write the run or the orders of a plan in the format of another tool",
+    .summary = "write a plan, its run or its orders in the format of another tool",
     .configure = configure_export,
     .examples = {"stagecraft export plan.yaml --to perfetto -o run.perfetto-trace"},
 };

@@ -81,12 +81,27 @@ Answer import_plan(const std::string& format, const ImportOptions& options, cons
   return format == "vpipe" ? import_vpipe(import, settings) : import_pipedream_plan(import, settings);
 }
 
+Answer import_flags(const ImportOptions& options, const Settings& settings) {
+  const std::string format = "megatron-flags";
+  const PlanningOptions& planning = options.planning;
+  require_given(format, {{"--model", options.model.has_value()}, {"--platform", options.platform.has_value()}});
+  refuse_given(format, {{"--device", options.device.has_value()},
+                        {"--ranks", options.ranks.has_value()},
+                        {"--schedule", planning.schedule.has_value()},
+                        {"--microbatches", planning.microbatches.has_value()},
+                        {"--microbatch-size", planning.microbatch_size.has_value()},
+                        {"--training", planning.training.has_value()},
+                        {"--live-weights", options.live_weights}});
+  const InputOptions inputs{*options.model, {*options.platform, options.speeds}};
+  return import_megatron({options.file, {}, inputs, {}, false, options.output}, settings);
+}
+
 VerbAction configure_import(CLI::App& command) {
   auto options = std::make_shared<ImportOptions>();
   add_required(command, "FORMAT", options->format,
                "pipedream: the graph text of PipeDream's profiler; pipedream-plan: the same with the stages that its "
-               "optimizer chose; vpipe: a plan of vPipe's program");
-  add_required(command, "FILE", options->file, "the profile or the plan");
+               "optimizer chose; vpipe: a plan of vPipe's program; megatron-flags: the flags of a run of Megatron-LM");
+  add_required(command, "FILE", options->file, "the profile, the plan or the flags");
   add_option(command, "--microbatch-size", options->planning.microbatch_size,
              "samples in the microbatch that was profiled; of a plan: in a microbatch, by default the smallest size "
              "that the model file gives");
@@ -110,8 +125,10 @@ VerbAction configure_import(CLI::App& command) {
   add_option(command, "-o,--output", options->output,
              "write the model or the plan to this file, as JSON if its name ends in .json");
   return [options](const Settings& settings) {
-    const std::string format = read_choice_option("FORMAT", options->format, {"pipedream", "pipedream-plan", "vpipe"});
+    const std::string format =
+        read_choice_option("FORMAT", options->format, {"pipedream", "pipedream-plan", "vpipe", "megatron-flags"});
     if (format == "pipedream") return import_profile(*options, settings);
+    if (format == "megatron-flags") return import_flags(*options, settings);
     return import_plan(format, *options, settings);
   };
 }

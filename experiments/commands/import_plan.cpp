@@ -11,6 +11,9 @@
 #include "sim/io/import_pipedream_plan.hpp"
 #include "sim/io/import_vpipe.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/megatron_flags.hpp"
+#include "sim/io/megatron_import.hpp"
+#include "sim/io/megatron_run.hpp"
 #include "sim/io/pipedream_conf.hpp"
 #include "sim/io/pipedream_graph.hpp"
 #include "sim/io/plan_file.hpp"
@@ -117,16 +120,47 @@ Answer summary_of(const Planning& planning, const std::string& output, const End
           .json = to_json(record)};
 }
 
-/// Completes the plan of the file, and writes it.
-Answer imported(const PlannerInfo& planner, const PlanImport& import, const Settings& settings,
+/// Completes the plan of the file with the choices, and writes it.
+Answer imported(const PlannerInfo& planner, const PlanImport& import, const Inputs& inputs,
+                const PlanningChoices& choices, const Settings& settings,
                 const std::function<Ending(const Planning&)>& ending) {
-  const PlanningChoices choices = read_planning_choices(import.planning);
-  const Inputs inputs = load_inputs(import.inputs, settings);
   Planning planning = make_plan(planner, inputs, choices, settings.say);
   tell_plan(planning, inputs.platform, settings.say);
   if (import.live_weights) add_live_weights(planning, inputs.platform);
   const std::string output = import.output.value_or("-");
   return with_plan_written(output, planning, inputs.platform, settings, summary_of(planning, output, ending(planning)));
+}
+
+/// The same with the choices of the user.
+Answer imported(const PlannerInfo& planner, const PlanImport& import, const Settings& settings,
+                const std::function<Ending(const Planning&)>& ending) {
+  const PlanningChoices choices = read_planning_choices(import.planning);
+  return imported(planner, import, load_inputs(import.inputs, settings), choices, settings, ending);
+}
+
+/// The model as the flags have it: Megatron-LM places whole blocks.
+InputOptions inputs_of(const MegatronRun& run, const InputOptions& given) {
+  InputOptions inputs = given;
+  inputs.of_plan = ModelChoice{
+      .computed = {.sequence = run.sequence, .precision = run.precision, .granularity = "block"}, .is_of_plan = true};
+  return inputs;
+}
+
+PlannerInfo megatron_file(const std::vector<Stage>& stages) {
+  PlannerInfo planner = file_planner("megatron-flags", "a run of Megatron-LM");
+  planner.plan = [planner, stages](const PlanRequest& request) -> PlanResult {
+    Planned planned{empty_plan(planner, request), {}};
+    planned.plan.stages = stages;
+    return planned;
+  };
+  return planner;
+}
+
+void tell_unused(const std::vector<std::string>& flags, const Settings& settings) {
+  if (flags.empty()) return;
+  std::string names;
+  for (const std::string& flag : flags) names += (names.empty() ? "" : ", ") + flag;
+  settings.say("note: not used, for they say nothing of the plan, or the model says it: " + names);
 }
 
 std::vector<std::string> files_read(const PlanImport& import) {
@@ -158,6 +192,28 @@ Answer import_pipedream_plan(const PlanImport& import, const Settings& settings)
     const std::int64_t replicas = replicas_of(planning.planned()->plan);
     return {.text = counted(replicas, "replica"), .key = "replicas", .value = replicas};
   });
+}
+
+Answer import_megatron(const PlanImport& import, const Settings& settings) {
+  refuse_overwriting(import.output, OutputKind::PlanFile, files_read(import));
+  MegatronFlags flags = parse_megatron_flags(read_text_file(import.file), import.file);
+  const MegatronRun run = read_megatron_run(flags);
+  const std::vector<std::string> unused = flags.left();
+  const Inputs inputs = load_inputs(inputs_of(run, import.inputs), settings);
+  const MegatronPlan plan =
+      megatron_plan(run, flags, inputs.model.profiles.front(), std::ssize(inputs.platform.devices));
+  tell_unused(unused, settings);
+  PlanningChoices choices;
+  choices.schedule = plan.schedule;
+  choices.microbatches = plan.microbatches;
+  choices.microbatch_size = run.microbatch_size;
+  choices.degrees = run.degrees;
+  choices.training = plan.training;
+  return imported(
+      megatron_file(plan.stages), import, inputs, choices, settings, [&](const Planning& planning) -> Ending {
+        const std::int64_t size = std::ssize(planning.planned()->plan.stages.front().replicas) * run.degrees.samples();
+        return {.text = "data-parallel size " + std::to_string(size), .key = "data_parallel_size", .value = size};
+      });
 }
 
 }  // namespace stagecraft

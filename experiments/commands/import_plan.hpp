@@ -28,4 +28,8 @@ struct PlanImport {
 /// make no sense.
 [[nodiscard]] Answer import_pipedream_plan(const PlanImport& import, const Settings& settings);
 
+/// The same of `import megatron-flags`, which says schedule, length and training itself.
+/// **Throws** InputError for flags that are no run for the model and the platform.
+[[nodiscard]] Answer import_megatron(const PlanImport& import, const Settings& settings);
+
 }  // namespace stagecraft

@@ -38,6 +38,7 @@ std::string name_of(OutputKind kind) {
     case OutputKind::ChakraTrace: return "Chakra trace";
     case OutputKind::ChakraGroups: return "file of the groups of a Chakra trace";
     case OutputKind::OrderTable: return "table of orders of PyTorch";
+    case OutputKind::MegatronFlags: return "file of flags of Megatron-LM";
     case OutputKind::RunPage: return "page of a run";
     case OutputKind::Picture: return "picture of a run";
   }
@@ -69,6 +70,7 @@ std::optional<bool> is_for_other_tools(const std::string& start, OutputKind kind
                                  "0.0.4");
     case OutputKind::ChakraGroups: return start.starts_with(R"({"1":[)");
     case OutputKind::OrderTable: return begins_with_operation(start);
+    case OutputKind::MegatronFlags: return start.starts_with("--");
     default: return std::nullopt;
   }
 }

@@ -27,7 +27,8 @@ enum class OutputKind : std::uint8_t {
   PerfettoTrace,  ///< as this program writes it
   ChakraTrace,
   ChakraGroups,
-  OrderTable,  ///< of torch.distributed.pipelining
+  OrderTable,     ///< of torch.distributed.pipelining
+  MegatronFlags,  ///< of a run of Megatron-LM
   RunPage,
   Picture,
 };

@@ -1,7 +1,7 @@
 #include "sim/schedule/ring_buckets.hpp"
 
 #include "sim/model/plan.hpp"
-#include "sim/schedule/reduced_gradients.hpp"
+#include "sim/model/reduced_gradients.hpp"
 #include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>

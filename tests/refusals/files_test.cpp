@@ -10,6 +10,8 @@
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/import_pipedream_plan.hpp"
 #include "sim/io/import_vpipe.hpp"
+#include "sim/io/megatron_export.hpp"
+#include "sim/io/megatron_import.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/pipedream_conf.hpp"
 #include "sim/io/pipedream_graph.hpp"
@@ -18,6 +20,7 @@
 #include "sim/io/schedule_csv.hpp"
 #include "sim/io/schedule_file.hpp"
 #include "sim/io/text_file.hpp"
+#include "tests/io/language_chain.hpp"
 #include "tests/refusals/corpus.hpp"
 #include "tests/refusals/update.hpp"
 
@@ -99,6 +102,29 @@ void read_pipedream_conf(const std::string& path) {
   read_pipedream_plan(parse_pipedream_graph(read_text_file(graph), path), conf);
 }
 
+/// A language model of eight blocks, of which one has experts.
+LayerGraph language_model() {
+  LayerGraph graph = testing::language_chain(8);
+  graph.work.tokens = 2048;
+  graph.layers[LayerId(2)].experts = Bytes(32);
+  return graph;
+}
+
+void read_megatron_flags(const std::string& path) {
+  MegatronFlags flags = parse_megatron_flags(read_text_file(path), path);
+  const MegatronRun run = read_megatron_run(flags);
+  static_cast<void>(flags.left());
+  static_cast<void>(megatron_plan(run, flags, language_model(), 8));
+}
+
+void read_plan_for_megatron(const std::string& path) {
+  const LayerGraph graph = language_model();
+  const Platform platform = testing::like_devices(8);
+  const PlanReading reading = parse_plan(read_text_file(path), path, graph, platform);
+  REQUIRE(reading.problems.empty());
+  static_cast<void>(megatron_export(reading.plan, graph, platform));
+}
+
 /// Reads the file as what its name says it is.
 void read_as_named(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -131,6 +157,10 @@ void read_as_named(const fs::path& path) {
     read_pipedream_conf(path.string());
   } else if (format == "vpipe") {
     read_vpipe(path.string());
+  } else if (format == "megatron") {
+    read_megatron_flags(path.string());
+  } else if (format == "megatron-plan") {
+    read_plan_for_megatron(path.string());
   } else {
     FAIL_CHECK("no reader for files named " << format << "_…");
   }

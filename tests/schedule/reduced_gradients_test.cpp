@@ -1,4 +1,4 @@
-#include "sim/schedule/reduced_gradients.hpp"
+#include "sim/model/reduced_gradients.hpp"
 
 #include "sim/model/plan.hpp"
 #include "sim/model/replicas.hpp"

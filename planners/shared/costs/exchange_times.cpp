@@ -5,7 +5,7 @@
 #include "planners/shared/costs/stage_exchange.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/schedule/exchange_rings.hpp"
-#include "sim/schedule/reduced_gradients.hpp"
+#include "sim/model/reduced_gradients.hpp"
 #include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include "planners/shared/costs/update_exchange.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/run_sums.hpp"
-#include "sim/schedule/reduced_gradients.hpp"
+#include "sim/model/reduced_gradients.hpp"
 #include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "planners/shared/costs/update_exchange.hpp"
 
-#include "sim/schedule/reduced_gradients.hpp"
+#include "sim/model/reduced_gradients.hpp"
 
 namespace stagecraft {
 
