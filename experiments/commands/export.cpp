@@ -206,7 +206,8 @@ void refuse_for_flags(const ExportOptions& options) {
     refuse_option(kMegatronFlags, option, reason, "leave it out");
   };
   if (options.window) refuse("--timeline-window", "flags have no times");
-  if (options.schedule_file) refuse("--schedule-file", "Megatron-LM makes the orders of its schedules itself");
+  if (options.orders.schedule_file) refuse("--schedule-file", "Megatron-LM makes the orders of its schedules itself");
+  if (options.orders.transfers) refuse("--sends", "Megatron-LM has an order of sends and receives of its own");
   if (options.simulation.events) refuse("--events", "flags say nothing of what changes during a run");
   if (options.simulation.replan != "none") refuse("--replan", "flags have no way to say that the plan changes");
   if (read_simulation_choices(options.simulation).iterations > 1) {

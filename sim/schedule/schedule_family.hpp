@@ -50,7 +50,7 @@ struct ScheduleFamily {
   /// that into a refusal.
   Compilation (*compile)(const PlanContext& context, const Options& parameters) = nullptr;
   /// In place of `compile`, for a synchronous family whose orders depend on nothing but the numbers of a pipeline:
-  /// `fixed_program` makes the program of a plan. Such a plan has no formula for its time, so planners evaluate it.
+  /// `fixed_program` makes the program of a plan.
   FixedOrders (*orders)(const FixedPipeline& pipeline, const Options& parameters) = nullptr;
   /// With `orders`: which numbers of microbatches the pipeline needs, such as `a multiple of 4 microbatches`; empty if
   /// it can run its own. Null: any number.
@@ -61,6 +61,10 @@ struct ScheduleFamily {
   bool even_devices = false;
   /// Where a planner is to put the stages that it cuts for a chain of that many devices.
   Placement (*placement)(std::size_t devices, const Options& parameters) = straight_placement;
+  /// With `compile`: the orders are searched with the plan's times, so nothing but a run tells how long they take.
+  bool is_searched = false;
+  /// Whether a formula tells the time of an iteration. Without one, planners evaluate their plans.
+  [[nodiscard]] bool has_formula() const { return orders == nullptr && !is_searched; }
 };
 
 /// Every family of the list FAMILIES in sim/schedule/CMakeLists.txt, by increasing name.

@@ -86,7 +86,7 @@ Figures evaluated_claim(const PlanRequest& request, const Plan& plan) {
 
 bool is_claim_evaluated(const Plan& plan) {
   const ScheduleFamily& family = require_family(plan.schedule.name);
-  return family.synchronous && (has_fixed_orders(plan.schedule) || has_pipelines(plan) || has_uneven_turns(plan));
+  return family.synchronous && (!family.has_formula() || has_pipelines(plan) || has_uneven_turns(plan));
 }
 
 }  // namespace stagecraft

@@ -14,7 +14,7 @@ bool is_straight(const PlanRequest& request) {
 }  // namespace
 
 void require_formula(const PlannerInfo& planner, const PlanRequest& request) {
-  if (!has_fixed_orders(request.schedule)) return;
+  if (require_family(request.schedule.name).has_formula()) return;
   const std::string planners = is_straight(request) ? "uniform, gpipe or pipedream-sync" : "uniform or gpipe";
   throw InputError(
       "planner " + quote(planner.name) + " has no formula for the time of the schedule " + quote(request.schedule.name),

@@ -14,6 +14,7 @@
 #include "planners/shared/savings/saving_pipeline.hpp"
 #include "planners/shared/savings/stage_devices.hpp"
 #include "sim/base/error.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -31,7 +32,7 @@ EvenShape shape_of(const Plan& plan) { return {plan.stages.size(), plan.stages.f
 
 /// Whether every stage has a run of devices of its own.
 bool is_straight(const EvenShape& shape, const Plan& plan) {
-  return plan.stages.size() == shape.length && !has_fixed_orders(plan.schedule);
+  return plan.stages.size() == shape.length && require_family(plan.schedule.name).has_formula();
 }
 
 /// Best-first: the cut that seems fastest is looked at more closely, until the one that seems fastest is a plan that
@@ -147,7 +148,7 @@ class EvenPipelines {
   /// makes one cut faster than another is the forwards that a stage runs before its first backward, if it does not run
   /// all of them.
   [[nodiscard]] std::optional<Plan> equal(const Plan& plan, EqualCut wish, const LayerGraph& profile) const {
-    if (has_fixed_orders(request_.schedule)) return std::nullopt;
+    if (!require_family(request_.schedule.name).has_formula()) return std::nullopt;
     const ScheduleProgram program = require_schedule(request_.graph, request_.platform, plan);
     const auto replicas = std::ssize(plan.stages.front().replicas);
     const bool runs_all_first = program.in_flight.back() * replicas >= plan.microbatches;
@@ -178,7 +179,8 @@ class EvenPipelines {
   /// stage: the one with the better claim, if one fits.
   [[nodiscard]] std::optional<Planned> all_recomputed() const {
     std::optional<Planned> best;
-    if (!has_fixed_orders(request_.schedule) || !may_recompute(request_.memory) || request_.only_shape) return best;
+    if (require_family(request_.schedule.name).has_formula() || !may_recompute(request_.memory) || request_.only_shape)
+      return best;
     for (const std::string recompute : {"layer", "stage"}) {
       PlanResult result = EvenPipelines(planner_, request_, shapes_, recompute).best();
       auto* planned = std::get_if<Planned>(&result);

@@ -116,6 +116,7 @@ const ScheduleFamily family_zb_auto{
                     .least = 0,
                     .most = 1 << 20}},
     .compile = compile_zb_auto,
+    .is_searched = true,
 };
 
 }  // namespace stagecraft
