@@ -3,6 +3,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/costs/chain.hpp"
 #include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/evaluated_claim.hpp"
 #include "planners/shared/costs/exchange_times.hpp"
 #include "planners/shared/costs/require_formula.hpp"
 #include "planners/shared/costs/work.hpp"
@@ -128,6 +129,7 @@ PlanResult plan_hetpipe(const PlanRequest& request) {
   plan.predicted = claimed_figures(plan, {Seconds(cut.stage_time), Seconds(cut.stage_time)}, count);
   const Seconds synchronise = synchronisation(request, plan);
   if (plan.predicted.iteration_time) *plan.predicted.iteration_time += synchronise;
+  if (is_claim_evaluated(plan)) plan.predicted = evaluated_claim(request, plan);
   const Detail::Record details = {{"workers", count},
                                   {"worker_size", static_cast<std::int64_t>(workers[0].size())},
                                   {"stage_time_s", cut.stage_time},
