@@ -13,7 +13,6 @@
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
-#include "sim/schedule/stuck_orders.hpp"
 
 #include <fmt/core.h>
 
@@ -97,8 +96,10 @@ void judge_progress(const LayerGraph& graph, const Platform& platform, const Sch
     const LoweredRun run = lower(graph, platform, program, options);
     while (run.source.next({})) {
     }
-  } catch (const StuckOrders& error) {
-    findings.push_back({"schedule", std::nullopt, error.message(), {}, steps_text(orders, error.actions())});
+  } catch (const Deadlock& error) {
+    const std::string steps = steps_text(orders, error.stuck());
+    findings.push_back(
+        {"schedule", std::nullopt, error.message(), {}, steps + (steps.empty() ? "" : "; ") + error.hint()});
   } catch (const InputError& error) {
     findings.push_back({"schedule", std::nullopt, error.message()});
   }

@@ -82,9 +82,8 @@ Planned planned(const Problem& problem, const DownSets& states, const Answer& an
   place(states, answer.segments, problem.levels, outermost, {0}, plan.stages);
   for (Stage& stage : plan.stages) apply(problem.choices, stage);
   plan.rounds_per_update = rounds_of(problem.request, plan, problem.choices.weight_versions.has_value()).value_or(1);
-  plan.predicted = is_claim_evaluated(plan)
-                       ? evaluated_claim(problem.request, plan)
-                       : pipeline_claim(problem.request.graph, problem.request.platform, plan);
+  plan.predicted = is_claim_evaluated(plan) ? evaluated_claim(problem.request, plan)
+                                            : pipeline_claim(problem.request.graph, problem.request.platform, plan);
   result.details = details_of(problem, states, answer, plan);
   if (states.width > 0) {
     result.notes.push_back("the graph has too many down-sets; this plan is the best on " +

@@ -48,7 +48,6 @@ struct [[nodiscard]] Parsed {
 [[nodiscard]] std::string format_seconds(Seconds value);
 [[nodiscard]] std::string format_bytes(Bytes value);
 [[nodiscard]] std::string format_bandwidth(BytesPerSecond value);
-[[nodiscard]] std::string format_flops_rate(FlopsPerSecond value);
 
 /// As `format_bytes`, in the largest binary unit of which the size is a whole number: `16 GiB`.
 [[nodiscard]] std::string format_whole_bytes(Bytes value);

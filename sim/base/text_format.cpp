@@ -21,8 +21,6 @@ struct Scale {
 
 constexpr std::array<Scale, 5> kBandwidths = {
     {{" TBps", 1e12}, {" GBps", 1e9}, {" MBps", 1e6}, {" kBps", 1e3}, {" Bps", 1}}};
-constexpr std::array<Scale, 5> kFlopsRates = {
-    {{" TFLOPS", 1e12}, {" GFLOPS", 1e9}, {" MFLOPS", 1e6}, {" kFLOPS", 1e3}, {" FLOPS", 1}}};
 constexpr std::array<Scale, 5> kBinarySizes = {
     {{" TiB", 0x1p40}, {" GiB", 0x1p30}, {" MiB", 0x1p20}, {" KiB", 0x1p10}, {" B", 1}}};
 constexpr std::array<Scale, 4> kTimes = {{{" s", 1}, {" ms", 1e-3}, {" us", 1e-6}, {" ns", 1e-9}}};
@@ -140,13 +138,6 @@ std::string format_bytes(Bytes value) { return std::to_string(value.value()) + "
 std::string format_bandwidth(BytesPerSecond value) {
   return exact_form(value.value(), kBandwidths, [](const std::string& text) {
     const auto parsed = parse_bandwidth(text);
-    return parsed ? std::optional(parsed.value->value()) : std::nullopt;
-  });
-}
-
-std::string format_flops_rate(FlopsPerSecond value) {
-  return exact_form(value.value(), kFlopsRates, [](const std::string& text) {
-    const auto parsed = parse_flops_rate(text);
     return parsed ? std::optional(parsed.value->value()) : std::nullopt;
   });
 }

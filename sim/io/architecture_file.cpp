@@ -3,7 +3,6 @@
 #include "sim/io/architecture_decoders.hpp"
 #include "sim/io/architecture_images.hpp"
 #include "sim/io/architecture_sequences.hpp"
-#include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 
 namespace stagecraft {
@@ -44,7 +43,5 @@ Architecture parse_architecture(std::string_view text, const std::string& file_n
   if (const auto source = root.find("source")) net.source = read_text(*source);
   return net;
 }
-
-Architecture read_architecture_file(const std::string& path) { return parse_architecture(read_text_file(path), path); }
 
 }  // namespace stagecraft

@@ -3,6 +3,7 @@
 #include "sim/io/schedule_codes.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
+#include "sim/model/given_orders.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -224,6 +225,7 @@ Schedule parse_schedule(std::string_view text, const std::string& file_name, con
     schedule.devices.push_back({device->second, Discipline::Strict, {}});
     read_order(reading, node, schedule.devices.back(), read_step);
   }
+  if (!root.find("transfers") && has_marks(schedule)) schedule.transfers = Transfers::Stream;
   const auto channels = root.find("channels");
   if (!channels) return schedule;
   for (const auto& [key, node] : channels->entries()) {

@@ -2,6 +2,7 @@
 
 #include "sim/model/schedule.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -18,5 +19,12 @@ struct GivenOrders {
   OrderSteps steps = {};
   friend bool operator==(const GivenOrders&, const GivenOrders&) = default;
 };
+
+/// Whether the orders of devices have sends or receives.
+[[nodiscard]] inline bool has_marks(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.devices, [](const DeviceOrder& order) {
+    return std::ranges::any_of(order.actions, [](const Action& action) { return is_mark(action.kind); });
+  });
+}
 
 }  // namespace stagecraft

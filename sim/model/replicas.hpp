@@ -171,10 +171,6 @@ class Replicas {
 [[nodiscard]] inline std::size_t used_devices(const Replicas& replicas) {
   return replicas.devices().size() * replicas.group_size();
 }
-/// How many replicas run each microbatch that the stage runs.
-[[nodiscard]] inline std::size_t runners_of_each(const Replicas& replicas, StageId stage) {
-  return replicas.alternate(stage) ? 1 : replicas.of(stage).size();
-}
 /// How many devices sum up the gradients of the same weights, where so many replicas do.
 [[nodiscard]] inline std::int64_t in_ring(const Replicas& replicas, std::size_t members) {
   return static_cast<std::int64_t>(members) * copies_in(replicas.degrees()).plain;

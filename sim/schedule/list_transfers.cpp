@@ -1,6 +1,7 @@
 #include "sim/schedule/list_transfers.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/model/given_orders.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/schedule/boundaries.hpp"
@@ -181,12 +182,6 @@ class TransferLister {
   std::map<DeviceId, std::size_t> positions_;
   std::set<Result> made_;
 };
-
-bool has_marks(const Schedule& schedule) {
-  return std::ranges::any_of(schedule.devices, [](const DeviceOrder& order) {
-    return std::ranges::any_of(order.actions, [](const Action& action) { return is_mark(action.kind); });
-  });
-}
 
 void refuse_to_list(const Plan& plan, const Schedule& schedule, Transfers rule) {
   const std::string transfers = std::string(to_string(rule)) + " transfers";

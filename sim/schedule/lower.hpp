@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -91,10 +92,22 @@ struct NextModel {
   std::shared_ptr<const LayerGraph> graph;  ///< at the size of the microbatches from then on
 };
 
+/// An action at which a device waits for ever.
+struct StuckAction {
+  DeviceId device;
+  Action action;
+};
+
 /// Orders that can never be carried out: devices wait for each other.
 class Deadlock : public InputError {
  public:
-  using InputError::InputError;
+  Deadlock(const std::string& message, const std::string& hint, std::vector<StuckAction> stuck)
+      : InputError(message, {}, hint), stuck_(std::move(stuck)) {}
+  /// **Shape** one for each device of the circle; without a circle, one for each device that waits.
+  [[nodiscard]] const std::vector<StuckAction>& stuck() const { return stuck_; }
+
+ private:
+  std::vector<StuckAction> stuck_;
 };
 
 struct LowerOptions {

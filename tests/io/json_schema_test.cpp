@@ -131,7 +131,10 @@ const std::map<std::string, std::function<void(const fs::path&)>>& readers() {
       {"platform", read_platform},
       {"plan", read_plan},
       {"events", read_events},
-      {"architecture", [](const fs::path& path) { static_cast<void>(read_architecture_file(path.string())); }},
+      {"architecture",
+       [](const fs::path& path) {
+         static_cast<void>(parse_architecture(read_text_file(path.string()), path.string()));
+       }},
       {"device",
        [](const fs::path& path) { static_cast<void>(parse_device(read_text_file(path.string()), path.string())); }}};
   return kReaders;

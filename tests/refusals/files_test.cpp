@@ -136,7 +136,7 @@ void read_as_named(const fs::path& path) {
   } else if (format == "plan") {
     read_plan(path.string());
   } else if (format == "architecture") {
-    static_cast<void>(read_architecture_file(path.string()));
+    static_cast<void>(parse_architecture(read_text_file(path.string()), path.string()));
   } else if (format == "config") {
     static_cast<void>(read_hf_config(path.string()));
   } else if (format == "device") {

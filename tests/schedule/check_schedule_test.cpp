@@ -165,7 +165,8 @@ TEST_CASE("check schedule: explicit transfers have one send and one receive each
       "devices: {gpu0: [F0.0, SA0.0, F0.1, SA0.1, RG0.0, B0.0, RG0.1, B0.1], "
       "gpu1: [RA1.0, F1.0, B1.0, SG1.0, RA1.1, F1.1, B1.1, SG1.1]}\n";
   CHECK(judge("transfers: explicit\n" + marks) == Sentences{});
-  CHECK(judge(marks) ==
+  CHECK(judge(marks) == Sentences{});  // they are a stream
+  CHECK(judge("transfers: eager\n" + marks) ==
         Sentences{"gpu0 has sends or receives, but transfers are eager, not explicit, stream or blocking",
                   "gpu1 has sends or receives, but transfers are eager, not explicit, stream or blocking"});
   CHECK(judge("transfers: explicit\n" + kWhole).size() == 8);

@@ -3,9 +3,9 @@
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/ring_time.hpp"
 #include "planners/shared/costs/stage_exchange.hpp"
+#include "sim/model/reduced_gradients.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/schedule/exchange_rings.hpp"
-#include "sim/model/reduced_gradients.hpp"
 #include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>

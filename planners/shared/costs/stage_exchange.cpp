@@ -4,8 +4,8 @@
 #include "planners/shared/costs/ring_time.hpp"
 #include "planners/shared/costs/update_exchange.hpp"
 #include "sim/model/plan.hpp"
-#include "sim/model/run_sums.hpp"
 #include "sim/model/reduced_gradients.hpp"
+#include "sim/model/run_sums.hpp"
 #include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>

@@ -28,6 +28,9 @@
 namespace stagecraft {
 namespace {
 
+/// A layer is moved if that saves a hundredth of the time: unequal stages take more memory on the device that has more.
+constexpr double kWorthMoving = 0.99;
+
 EvenShape shape_of(const Plan& plan) { return {plan.stages.size(), plan.stages.front().replicas.size()}; }
 
 /// Whether every stage has a run of devices of its own.
@@ -199,7 +202,7 @@ class EvenPipelines {
       if (recompute_ != "none") recompute(other.stages);
       try {
         other.predicted = evaluated_claim(request_, other);
-        if (claimed_time(other) >= claimed_time(best.plan)) return false;
+        if (claimed_time(other) >= claimed_time(best.plan) * kWorthMoving) return false;
         PlanResult result = judged(request_, {std::move(other), best.details, best.notes});
         auto* planned = std::get_if<Planned>(&result);
         if (planned != nullptr) best = std::move(*planned);

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "sim/schedule/lower.hpp"
 #include "sim/schedule/lowering/delivery.hpp"
 #include "sim/schedule/lowering/lowering_state.hpp"
 #include "sim/schedule/lowering/orders.hpp"
-#include "sim/schedule/stuck_orders.hpp"
 
 #include <string>
 #include <vector>

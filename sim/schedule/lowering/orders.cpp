@@ -96,7 +96,7 @@ void Orders::report_deadlock(const Delivery& delivery) const {
         "of one kind; or zero 2";
   }
   Standstill found = standstill(state_, *this, delivery);
-  throw StuckOrders("the schedule deadlocks: " + found.text, hint, std::move(found.actions));
+  throw Deadlock("the schedule deadlocks: " + found.text, hint, std::move(found.actions));
 }
 
 }  // namespace stagecraft

@@ -64,7 +64,7 @@ class Orders {
   [[nodiscard]] std::int64_t first_untouched() const { return first_untouched_; }
   /// The least microbatch of an action that is left.
   [[nodiscard]] std::optional<std::int64_t> least_left() const;
-  /// **Throws** StuckOrders, which says why no device can go on (`standstill`).
+  /// **Throws** Deadlock, which says why no device can go on (`standstill`).
   [[noreturn]] void report_deadlock(const Delivery& delivery) const;
 
  private:

@@ -76,8 +76,7 @@ Json report_of(const std::string& plan) {
 TEST_CASE("megatron-flags: a plan is exported, and imported as a plan that runs the same") {
   const PlannedRun planned;
   const Ran out = planned.exported({"-"});
-  CHECK(out.out.find("--pipeline-model-parallel-size 2 \\\n--pipeline-model-parallel-layout 'E") !=
-        std::string::npos);
+  CHECK(out.out.find("--pipeline-model-parallel-size 2 \\\n--pipeline-model-parallel-layout 'E") != std::string::npos);
   CHECK(out.out.find("--micro-batch-size 2 \\\n--global-batch-size 64 \\\n") != std::string::npos);
   CHECK(out.err == "stagecraft: note: the flags are for 8 ranks\n");
   CHECK(planned.exported({planned.flags}).out == "written to " + planned.flags + "\n");
