@@ -1,5 +1,7 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/check_schedule.hpp"
+#include "sim/schedule/list/even_limits.hpp"
+#include "sim/schedule/list/fastest_halves.hpp"
 #include "tests/random_cases.hpp"
 #include "tests/schedule/compiled.hpp"
 #include "tests/schedule/fixed_plans.hpp"
@@ -196,6 +198,26 @@ TEST_CASE("zb-auto: limit and caps hold with the memory of the devices, and wher
   CHECK(evaluate_plan(graph, platform, plan).out_of_memory());
   plan.schedule.parameters = {{"memory", std::int64_t{3}}};
   CHECK(refusal_of(plan) == "parameter 'memory' of schedule 'zb-auto': expected true|false, found '3'");
+}
+
+TEST_CASE("zb-auto: a stage has as many in flight as fit on the smallest of its devices") {
+  Platform platform = pairwise(4);
+  for (Device& device : platform.devices) device.memory = Bytes(1000);
+  platform.devices[DeviceId(2)].memory = Bytes(550);  // of the second replica of the first stage
+  const Plan plan = fixed_plan(kInMemory, 2, 32, 2);
+  const LayerGraph graph = chain(2, 1, 2, 0, 100);
+  CHECK(require_schedule(graph, platform, plan).in_flight == std::vector<std::int64_t>{5, 8});
+}
+
+TEST_CASE("zb-auto: limits are tried up to the caps, evenly spaced where there are many, and with that of 1f1b") {
+  CHECK(even_limits(3, 8) == std::vector<std::int64_t>{1, 2, 3});
+  CHECK(even_limits(10, 4) == std::vector<std::int64_t>{3, 5, 8, 10});
+  CHECK(even_limits(5, 0) == std::vector<std::int64_t>{5});
+  CHECK(tried_halves(fixed_plan(kInMemory, 2, 16), {3, 2}) ==
+        std::vector<std::vector<std::int64_t>>{{1, 1}, {2, 2}, {3, 2}});
+  const std::vector<std::int64_t> caps(64, 256);
+  const auto tried = tried_halves(fixed_plan(kInMemory, 64, 1024), caps);
+  CHECK(tried == std::vector<std::vector<std::int64_t>>{std::vector<std::int64_t>(64, 64), caps});
 }
 
 // Weights in several versions leave less.
