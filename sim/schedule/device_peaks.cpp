@@ -46,6 +46,7 @@ class DeviceWalk {
     held_ -= backward.stash();
   }
 
+  [[nodiscard]] Bytes held() const { return held_; }
   [[nodiscard]] Bytes peak() const { return peak_; }
 
  private:
@@ -165,6 +166,21 @@ std::optional<Peaks> device_peaks(const LayerGraph& graph, const ScheduleProgram
   if (program.reaches_in_flight && ledger.is_alike()) return ledger.by_count();
   if (program.pattern && is_long(program.kept->plan, *program.pattern)) return pattern_peaks(graph, program);
   return ledger.by_walk();
+}
+
+SplitMemory split_memory(const TurnPrograms& programs, const Training& training) {
+  SplitMemory memory;
+  for (const StageProgram& program : programs.different()) {
+    DeviceWalk walk;
+    for (const ActionKind kind : {ActionKind::Forward, ActionKind::BackwardInput, ActionKind::BackwardWeight}) {
+      Action action;
+      action.kind = kind;
+      walk.run(program, action, training);
+      memory.each = std::max(memory.each, walk.held());
+    }
+    memory.one = std::max(memory.one, walk.peak());
+  }
+  return memory;
 }
 
 }  // namespace stagecraft

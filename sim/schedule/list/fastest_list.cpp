@@ -1,5 +1,6 @@
 #include "sim/schedule/list/fastest_list.hpp"
 
+#include "sim/schedule/list/even_limits.hpp"
 #include "sim/schedule/list/order_time.hpp"
 
 #include <algorithm>
@@ -20,10 +21,7 @@ std::vector<std::int64_t> limits_of(const KeptPlan& kept, std::int64_t most, std
   std::int64_t operations = 0;
   for (ReplicaId id : kept.replicas.all()) operations += 2 * kept.replicas.count(id, judged);
   const std::int64_t affordable = kTriedOperations / std::max<std::int64_t>(kRules * operations, 1);
-  const std::int64_t count = std::clamp<std::int64_t>(std::min(affordable, most), 1, kTriedLimits);
-  std::vector<std::int64_t> limits;
-  for (std::int64_t i = 1; i <= count; ++i) limits.push_back((most * i + count - 1) / count);
-  return limits;
+  return even_limits(most, std::min(affordable, kTriedLimits));
 }
 
 ListRule limited(const std::vector<std::int64_t>& caps, std::int64_t limit, std::int64_t kind) {
