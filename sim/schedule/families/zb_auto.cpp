@@ -165,7 +165,8 @@ Compilation compile_zb_auto(const PlanContext& context, const Options& parameter
   program.in_flight = bounds.caps;
   program.weight_versions.assign(context.plan.stages.size(), 1);
   std::vector<std::vector<std::int64_t>> tried = {bounds.caps};
-  if (bounds.by_memory && !lacks) tried = tried_halves(context.plan, bounds.caps);
+  const bool is_given = bounds.by_memory || parameters.count("limit") > 0;
+  if (is_given && !lacks) tried = tried_halves(context.plan, bounds.caps);
   std::vector<OrdersOf> others;
   for (const ScheduleProgram& other : within) {
     others.push_back(other.orders);
