@@ -67,6 +67,7 @@ TEST_CASE("hanayo: more waves leave a smaller bubble, and each unit of microbatc
     for (const std::int64_t waves : {1, 2, 3}) {
       CAPTURE(waves);
       const double step = time_of(waves, p, 3 * unit) - time_of(waves, p, 2 * unit);
+      CHECK(step > 3.0 * static_cast<double>(2 * waves * unit));  // the work of a device, and some idle time
       CHECK(time_of(waves, p, 8 * unit) - time_of(waves, p, 3 * unit) == doctest::Approx(5 * step).epsilon(1e-9));
       for (const std::int64_t units : {1, 2, 8}) {
         CHECK(report_of(2 * waves, p, units * unit).bubble_ratio < report_of(waves, p, units * unit).bubble_ratio);
