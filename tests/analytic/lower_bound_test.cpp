@@ -269,8 +269,8 @@ TEST_CASE("lower bound: no evaluation of 3000 random plans is below its bound, a
   for (const auto& [name, mean] : told) {
     CAPTURE(name);
     const auto gap = gaps.find(name);
-    if (gap == gaps.end()) {
-      CHECK(all < 3000);  // a few cases have not every schedule
+    if (gap == gaps.end() || gap->second.count < 4) {
+      CHECK(all < 3000);  // of some schedules a few cases have too few for a mean
       continue;
     }
     const double found = gap->second.sum / gap->second.count;
