@@ -12,6 +12,7 @@ namespace stagecraft {
 namespace {
 
 const char* const kV = " (V)";
+const char* const kWaves = " waves)";
 
 /// Of the stages of one pipeline: `9 + 4 x 2`, where stages in a row have as many.
 std::string stages_text(const std::vector<std::size_t>& replicas) {
@@ -27,24 +28,8 @@ std::string stages_text(const std::vector<std::size_t>& replicas) {
   return text;
 }
 
-/// Whether the stages go down the devices and back up again, one of each on every device.
-bool is_v(const std::vector<Stage>& stages) {
-  const std::size_t all = stages.size();
-  if (all < 4 || all % 2 != 0) return false;
-  std::set<DeviceId> devices;
-  std::size_t places = 0;
-  for (std::size_t s = 0; s < all / 2; ++s) {
-    if (stages[s].replicas != stages[all - 1 - s].replicas) return false;
-    const std::vector<DeviceId> own = devices_of(stages[s]);
-    devices.insert(own.begin(), own.end());
-    places += own.size();
-  }
-  return devices.size() == places;
-}
-
-/// The number of stages after which their devices repeat; all of them if they never do, or not regularly.
-std::size_t regular_depth(const Plan& plan) {
-  const std::vector<Stage>& stages = plan.stages;
+/// The number of stages before the first one that shares a device with an earlier one.
+std::size_t apart(const std::vector<Stage>& stages) {
   std::set<DeviceId> devices;
   std::size_t depth = 0;
   for (; depth < stages.size(); ++depth) {
@@ -52,6 +37,23 @@ std::size_t regular_depth(const Plan& plan) {
     if (std::ranges::any_of(own, [&](DeviceId device) { return devices.contains(device); })) break;
     devices.insert(own.begin(), own.end());
   }
+  return depth;
+}
+
+/// How many times the stages go down the devices and back up again; 0 if they do not.
+std::size_t waves_of(const std::vector<Stage>& stages) {
+  const std::size_t depth = apart(stages);
+  if (depth < 2 || stages.size() % (2 * depth) != 0) return 0;
+  for (std::size_t s = depth; s < stages.size(); ++s) {
+    const std::size_t turn = s % (2 * depth);
+    if (stages[s].replicas != stages[turn < depth ? turn : 2 * depth - 1 - turn].replicas) return 0;
+  }
+  return stages.size() / (2 * depth);
+}
+
+/// The number of stages after which their devices repeat; all of them if they never do, or not regularly.
+std::size_t regular_depth(const std::vector<Stage>& stages) {
+  const std::size_t depth = apart(stages);
   if (depth == 0 || stages.size() % depth != 0) return stages.size();
   for (std::size_t s = depth; s < stages.size(); ++s) {
     if (stages[s].replicas != stages[s % depth].replicas) return stages.size();
@@ -73,11 +75,11 @@ std::string configuration_text(const Plan& plan) {
     all.push_back(stage.replicas.size());
   }
   if (pipelines.size() < 2) {
-    if (is_v(plan.stages)) {
-      all.resize(all.size() / 2);
-      return stages_text(all) + kV;
+    if (const std::size_t waves = waves_of(plan.stages); waves > 0) {
+      all.resize(all.size() / (2 * waves));
+      return stages_text(all) + (waves == 1 ? kV : " (" + std::to_string(waves) + kWaves);
     }
-    const std::size_t depth = regular_depth(plan);
+    const std::size_t depth = regular_depth(plan.stages);
     if (depth == all.size()) return stages_text(all);
     const std::size_t chunks = all.size() / depth;
     all.resize(depth);
@@ -91,11 +93,14 @@ std::string configuration_text(const Plan& plan) {
 std::string configuration_legend(const std::vector<std::string>& configurations) {
   const bool has_chunks = any_has(configurations, " chunks)");
   const bool has_v = any_has(configurations, kV);
-  if (!has_chunks && !has_v && !any_has(configurations, " x ") && !any_has(configurations, " of ")) return "";
+  const bool has_waves = any_has(configurations, kWaves);
+  if (!has_chunks && !has_v && !has_waves && !any_has(configurations, " x ") && !any_has(configurations, " of "))
+    return "";
   std::string text =
       "replicas of each stage; 9 + 4 x 2: one of 9, 4 stages of 2; 2 of 8 x 1: two pipelines of 8 stages";
   if (has_chunks) text += "; 4 x 8 (5 chunks): each device of 4 stages of 8 has 5 stages in turn";
   if (has_v) text += "; 4 x 8 (V): each device of 4 stages of 8 has two stages of 8, which go down and up again";
+  if (has_waves) text += "; 4 x 8 (3 waves): stages go down and up again on 4 stages of 8 three times";
   return text;
 }
 

@@ -12,7 +12,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -262,19 +261,22 @@ TEST_CASE("lower bound: no evaluation of 3000 random plans is below its bound, a
   CHECK(unsettled * 300 <= std::max(all, 600));
   // docs/reference/report.md points here for these means.
   const std::map<std::string, double> told = {
-      {"gpipe", 1.070},      {"1f1b", 1.023},       {"eager-1f1b", 1.011}, {"interleaved-1f1b", 1.042},
+      {"gpipe", 1.070},      {"1f1b", 1.023},       {"eager-1f1b", 1.011}, {"interleaved-1f1b", 1.107},
       {"literal", 1.087},    {"pipedream", 1.012},  {"1f1b-star", 1.374},  {"spp-pe", 1.011},
-      {"looped-bfs", 1.152}, {"zb-h1", 1.049},      {"zb-h2", 1.045},      {"interleaved-zb-h1", 1.158},
-      {"zb-v", 1.046},       {"1f1b-v", 1.195},     {"v-half", 1.170},     {"v-min", 1.284},
-      {"dualpipe", 1.068},   {"dualpipe-v", 1.047}, {"chimera", 1.074}};
+      {"looped-bfs", 1.145}, {"zb-h1", 1.045},      {"zb-h2", 1.044},      {"interleaved-zb-h1", 1.131},
+      {"zb-v", 1.034},       {"1f1b-v", 1.143},     {"v-half", 1.133},     {"v-min", 1.352},
+      {"dualpipe", 1.086},   {"dualpipe-v", 1.049}, {"chimera", 1.073},    {"hanayo", 1.237}};
   for (const auto& [name, mean] : told) {
     CAPTURE(name);
     const auto gap = gaps.find(name);
-    if (gap == gaps.end()) {
-      CHECK(all < 3000);  // a few cases have not every schedule
+    if (gap == gaps.end() || gap->second.count < 4) {
+      CHECK(all < 3000);  // of some schedules a few cases have too few for a mean
       continue;
     }
-    CHECK(std::abs(gap->second.sum / gap->second.count - mean) < (all == 3000 ? 0.001 : 0.3));
+    const double found = gap->second.sum / gap->second.count;
+    const double tolerance = all == 3000 ? 0.001 : 0.3;
+    CHECK(found > mean - tolerance);
+    CHECK(found < mean + tolerance);
   }
 }
 

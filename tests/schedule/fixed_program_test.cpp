@@ -44,23 +44,29 @@ TEST_CASE("fixed orders: all microbatches run, what is in flight is counted, and
   }
 }
 
+/// The schedules of the family, by the number of stages on each device if it can be chosen.
+std::vector<ScheduleChoice> choices_of(const ScheduleFamily& family) {
+  std::vector<ScheduleChoice> choices;
+  for (const OptionInfo& option : family.parameters) {
+    if (option.name != "chunks" && option.name != "waves") continue;
+    const auto least = std::get<std::int64_t>(option.default_value);
+    for (std::int64_t n = least; n < least + 3; ++n) choices.push_back({family.name, {{option.name, n}}});
+  }
+  if (choices.empty()) choices.push_back({family.name, {}});
+  return choices;
+}
+
 // Lowering refuses orders that deadlock.
 TEST_CASE("fixed orders: every size up to 12 devices and 40 microbatches has a valid order or is refused") {
   std::int64_t size = 0;
   for (const ScheduleFamily* family : fixed_families()) {
-    CAPTURE(family->name);
-    const bool has_chunks =
-        std::ranges::find(family->parameters, "chunks", &OptionInfo::name) != family->parameters.end();
-    for (const std::int64_t chunks : {2, 3, 4}) {
-      if (!has_chunks && chunks > 2) continue;
+    for (const ScheduleChoice& choice : choices_of(*family)) {
+      CAPTURE(schedule_text(choice));
       for (std::size_t devices = 1; devices <= 12; ++devices) {
         for (std::int64_t microbatches = 1; microbatches <= 40; ++microbatches) {
           if (!draws_all() && ++size % 17 != 0) continue;
-          CAPTURE(chunks);
           CAPTURE(devices);
           CAPTURE(microbatches);
-          ScheduleChoice choice{family->name, {}};
-          if (has_chunks) choice.parameters = {{"chunks", chunks}};
           const Plan plan = fixed_plan(choice, devices, microbatches);
           if (!refusal_of(plan).empty()) continue;
           const ScheduleProgram program = compiled(plan);
@@ -155,6 +161,9 @@ TEST_CASE("fixed orders: hints say what to do") {
   plan = fixed_plan({"looped-bfs", {}}, 2, 8);
   plan.stages.pop_back();
   CHECK(hint(plan) == "choose the number of stages on each device with the parameter 'chunks'");
+  plan = fixed_plan({"hanayo", {}}, 2, 8);
+  plan.stages.pop_back();
+  CHECK(hint(plan) == "choose the number of times that stages go down and up the devices with the parameter 'waves'");
   CHECK(hint(fixed_plan({"interleaved-zb-h1", {}}, 4, 9)) == "choose 8 or 10 with --microbatches");
 }
 

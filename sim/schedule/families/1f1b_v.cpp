@@ -176,7 +176,7 @@ const ScheduleFamily family_1f1b_v{
     .synchronous = true,
     .parameters = {},
     .orders = v_orders,
-    .placement = v_placement,
+    .placement = wave_placement,
 };
 
 }  // namespace stagecraft

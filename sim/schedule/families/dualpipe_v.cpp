@@ -35,7 +35,7 @@ const ScheduleFamily family_dualpipe_v{
     .parameters = {},
     .orders = dualpipe_v_orders,
     .needs = dualpipe_v_needs,
-    .placement = v_placement,
+    .placement = wave_placement,
 };
 
 }  // namespace stagecraft

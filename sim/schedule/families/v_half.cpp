@@ -25,7 +25,7 @@ const ScheduleFamily family_v_half{
     .synchronous = true,
     .parameters = {},
     .orders = v_half_orders,
-    .placement = v_placement,
+    .placement = wave_placement,
 };
 
 }  // namespace stagecraft

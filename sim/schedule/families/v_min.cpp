@@ -26,7 +26,7 @@ const ScheduleFamily family_v_min{
     .synchronous = true,
     .parameters = {},
     .orders = v_min_orders,
-    .placement = v_placement,
+    .placement = wave_placement,
 };
 
 }  // namespace stagecraft

@@ -96,7 +96,7 @@ const ScheduleFamily family_zb_v{
     .synchronous = true,
     .parameters = {},
     .orders = zb_v_orders,
-    .placement = v_placement,
+    .placement = wave_placement,
 };
 
 }  // namespace stagecraft

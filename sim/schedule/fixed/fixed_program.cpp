@@ -94,10 +94,12 @@ ScheduleRefusals refusals_of(const FixedFamily& fixed, const PlanContext& contex
   const std::string& name = fixed.family.name;
   const FixedPipeline& pipeline = fixed.pipeline;
   const std::string each = fmt::format("{} gives each device {}, but ", name, counted(pipeline.chunks, "stage"));
-  const auto chunks = std::ranges::find(fixed.family.parameters, "chunks", &OptionInfo::name);
-  const std::string hint = chunks == fixed.family.parameters.end()
-                               ? kCutsForIt
-                               : "choose the number of stages on each device with the parameter 'chunks'";
+  const auto is_chosen = [](const OptionInfo& option) { return option.name == "chunks" || option.name == "waves"; };
+  const auto chosen = std::ranges::find_if(fixed.family.parameters, is_chosen);
+  const std::string hint =
+      chosen == fixed.family.parameters.end()
+          ? kCutsForIt
+          : fmt::format("choose the {} with the parameter '{}'", chosen->description, chosen->name);
   if (std::ssize(plan.stages) != pipeline.devices * pipeline.chunks) {
     return {{each + "the plan has " + std::to_string(plan.stages.size()), hint}};
   }

@@ -18,10 +18,13 @@ Placement round_placement(std::size_t devices, const Options& parameters) {
   return placement;
 }
 
-Placement v_placement(std::size_t devices, const Options& /*parameters*/) {
+Placement wave_placement(std::size_t devices, const Options& parameters) {
+  const std::int64_t waves = parameters.values().contains("waves") ? parameters.count("waves") : 1;
   Placement placement;
-  for (std::size_t device = 0; device < devices; ++device) placement.push_back({device, 0});
-  for (std::size_t device = devices; device-- > 0;) placement.push_back({device, 0});
+  for (std::int64_t wave = 0; wave < waves; ++wave) {
+    for (std::size_t device = 0; device < devices; ++device) placement.push_back({device, 0});
+    for (std::size_t device = devices; device-- > 0;) placement.push_back({device, 0});
+  }
   return placement;
 }
 

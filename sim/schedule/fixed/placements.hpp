@@ -10,8 +10,9 @@ namespace stagecraft {
 /// Stage s on device s mod `devices`, as often as there are `chunks`.
 [[nodiscard]] Placement round_placement(std::size_t devices, const Options& parameters);
 
-/// A V: one stage on each device from the first to the last, then another one on each from the last to the first.
-[[nodiscard]] Placement v_placement(std::size_t devices, const Options& parameters);
+/// One stage on each device from the first to the last, then another one on each from the last to the first: a V, as
+/// often as the parameter `waves` says, or once in a family that does not have it.
+[[nodiscard]] Placement wave_placement(std::size_t devices, const Options& parameters);
 
 /// Two pipelines: stage s of the first one on device s, of the second one on the device that is as far from the end.
 [[nodiscard]] Placement both_ways_placement(std::size_t devices, const Options& parameters);

@@ -6,21 +6,21 @@
 
 namespace stagecraft {
 
-InputBoard::InputBoard(const KeptPlan& kept, const PipelineWork& work, std::int64_t microbatches, InputRule rule)
-    : replicas_(&kept.replicas),
+InputBoard::InputBoard(const PlacedPlan& placed, const PipelineWork& work, std::int64_t microbatches, InputRule rule)
+    : replicas_(&placed.replicas),
       work_(&work),
       connections_(work.connections),
-      from_(kept.plan.stages.size()),
-      to_(kept.plan.stages.size()) {
+      from_(placed.plan.stages.size()),
+      to_(placed.plan.stages.size()) {
   for (std::size_t i = 0; i < work.crossings.size(); ++i) {
     if (rule == InputRule::Tensors && !work.crossings[i].has_tensors) continue;
     from_[work.crossings[i].from.value()].push_back(i);
     to_[work.crossings[i].to.value()].push_back(i);
   }
   for (ReplicaId id : replicas_->all()) {
-    const std::size_t stage = kept.replicas[id].stage.value();
+    const std::size_t stage = placed.replicas[id].stage.value();
     Row row;
-    row.count = kept.replicas.count(id, microbatches);
+    row.count = placed.replicas.count(id, microbatches);
     for (const std::size_t i : to_[stage]) row.untouched.forward.missing += senders(work.crossings[i].from, id);
     for (const std::size_t i : from_[stage]) row.untouched.backward.missing += senders(work.crossings[i].to, id);
     rows_.push_back(std::move(row));

@@ -28,8 +28,8 @@ struct LocalWork {
 /// It knows those of microbatches whose backward has not ended, so its memory is that of what is in flight.
 class InputBoard {
  public:
-  /// Of the plan's first `microbatches`. **Requires** that `kept` and `work` outlive it and its copies.
-  InputBoard(const KeptPlan& kept, const PipelineWork& work, std::int64_t microbatches, InputRule rule);
+  /// Of the plan's first `microbatches`. **Requires** that `placed` and `work` outlive it and its copies.
+  InputBoard(const PlacedPlan& placed, const PipelineWork& work, std::int64_t microbatches, InputRule rule);
 
   /// When the last input arrives from another stage; 0 without any, `kNever` while some input is not sent.
   /// **Requires** that the backward of the microbatch has not ended.

@@ -18,30 +18,40 @@ namespace stagecraft {
 // All segments are cut from one run. `run_until` goes on until the slowest replica has started its last backward of the
 // segment; what others have started beyond that waits in `actions_`. So orders do not depend on where they are cut.
 
-ListRun::ListRun(std::shared_ptr<const KeptPlan> kept, std::shared_ptr<const PipelineWork> work, ListRule rule,
+ListRun::ListRun(std::shared_ptr<const PlacedPlan> placed, std::shared_ptr<const PipelineWork> work, ListRule rule,
                  bool synchronous, std::int64_t microbatches)
-    : kept_(std::move(kept)),
+    : placed_(std::move(placed)),
       work_(std::move(work)),
       rule_(std::move(rule)),
-      row_(device_row(kept_->replicas)),
-      board_(*kept_, *work_, microbatches, InputRule::Chain),
-      started_(kept_->replicas.size()),
+      row_(device_row(placed_->replicas)),
+      board_(*placed_, *work_, microbatches, InputRule::Chain),
+      started_(placed_->replicas.size()),
       free_(row_.devices.size()),
       actions_(row_.devices.size()) {
-  if (!synchronous) updates_.emplace(*kept_, *work_);
+  if (!synchronous) updates_.emplace(*placed_, *work_);
   for (std::size_t device = 0; device < row_.devices.size(); ++device) wake(device, Seconds(0));
   if (rule_.passes != Passes::Backwards) return;
-  for (const ReplicaId id : kept_->replicas.all()) started_[id].forwards = board_.count(id);
+  for (const ReplicaId id : placed_->replicas.all()) started_[id].forwards = board_.count(id);
 }
 
 Schedule ListRun::take(std::int64_t end) {
-  run_until(end);
+  const TimedOrders orders = take_timed(end);
   Schedule schedule;
   for (std::size_t device = 0; device < row_.devices.size(); ++device) {
-    schedule.devices.push_back({row_.devices[device], Discipline::Strict, take_actions(device, end)});
+    DeviceOrder& order = schedule.devices.emplace_back();
+    order.device = row_.devices[device];
+    order.actions.reserve(orders[device].size());
+    for (const TimedAction& timed : orders[device]) order.actions.push_back(timed.action);
   }
-  taken_ = end;
   return schedule;
+}
+
+TimedOrders ListRun::take_timed(std::int64_t end) {
+  run_until(end);
+  TimedOrders orders;
+  for (std::size_t device = 0; device < row_.devices.size(); ++device) orders.push_back(take_actions(device, end));
+  taken_ = end;
+  return orders;
 }
 
 void ListRun::skip(std::int64_t end) {
@@ -51,19 +61,22 @@ void ListRun::skip(std::int64_t end) {
 }
 
 /// Cuts off the device's actions after its last pass of a microbatch before `end`.
-std::vector<Action> ListRun::take_actions(std::size_t device, std::int64_t end) {
-  std::vector<Action>& actions = actions_[device];
+std::vector<TimedAction> ListRun::take_actions(std::size_t device, std::int64_t end) {
+  std::vector<TimedAction>& actions = actions_[device];
   const ActionKind last = rule_.passes == Passes::Forwards ? ActionKind::Forward
                           : rule_.halves                   ? ActionKind::BackwardWeight
                                                            : ActionKind::Backward;
   std::int64_t left = 0;
   for (const ReplicaId id : row_.on[device]) {
-    left += kept_->replicas.count(id, end) - kept_->replicas.count(id, taken_);
+    left += placed_->replicas.count(id, end) - placed_->replicas.count(id, taken_);
   }
   std::size_t cut = 0;
-  for (; left > 0; ++cut) left -= actions[cut].kind == last && actions[cut].microbatch < end ? 1 : 0;
+  for (; left > 0; ++cut) {
+    const Action& action = actions[cut].action;
+    left -= action.kind == last && action.microbatch < end ? 1 : 0;
+  }
   const auto middle = actions.begin() + static_cast<std::ptrdiff_t>(cut);
-  std::vector<Action> rest(middle, actions.end());
+  std::vector<TimedAction> rest(middle, actions.end());
   actions.erase(middle, actions.end());
   return std::exchange(actions, std::move(rest));
 }
@@ -76,8 +89,8 @@ std::int64_t ListRun::completed(ReplicaId id) const {
 
 /// Runs until every replica has started its passes of the microbatches before `end`.
 void ListRun::run_until(std::int64_t end) {
-  for (const ReplicaId id : kept_->replicas.all()) {
-    const std::int64_t count = kept_->replicas.count(id, end);
+  for (const ReplicaId id : placed_->replicas.all()) {
+    const std::int64_t count = placed_->replicas.count(id, end);
     while (completed(id) < count) {
       // The least unfinished microbatch can always go on: no earlier one is in flight, and every cap is at least 1.
       STAGECRAFT_CHECK(!wakes_.empty(), "every microbatch finishes within the caps");
@@ -119,7 +132,7 @@ std::optional<LocalWork> ListRun::first_of(std::size_t device, Seconds now) cons
 bool ListRun::has_room(ReplicaId id) const {
   const Started& started = started_[id];
   if (started.forwards == board_.count(id)) return false;
-  const std::size_t stage = kept_->replicas[id].stage.value();
+  const std::size_t stage = placed_->replicas[id].stage.value();
   if (!rule_.halves) return started.forwards - started.backwards < rule_.caps[stage];
   const std::int64_t most = started.backwards == 0 ? rule_.halves->warmups[stage] : rule_.caps[stage];
   return started.forwards - started.weights < most;
@@ -149,8 +162,8 @@ bool ListRun::is_ready(const LocalWork& work, Seconds now) const {
 }
 
 ListRun::Rank ListRun::rank_of(const LocalWork& work) const {
-  const auto stage = static_cast<std::int64_t>(kept_->replicas[work.replica].stage.value());
-  const std::int64_t microbatch = kept_->replicas.microbatch(work.replica, work.local);
+  const auto stage = static_cast<std::int64_t>(placed_->replicas[work.replica].stage.value());
+  const std::int64_t microbatch = placed_->replicas.microbatch(work.replica, work.local);
   const bool prefers_backward =
       rule_.turn == Turn::Alternating ? started_[work.replica].was_forward : rule_.turn == Turn::Backward;
   const std::int64_t kind = work.backward == prefers_backward ? 0 : 1;
@@ -160,13 +173,14 @@ ListRun::Rank ListRun::rank_of(const LocalWork& work) const {
 
 void ListRun::start(const LocalWork& work, Seconds now) {
   const std::size_t device = row_.position[work.replica];
+  const bool waits = work.backward && updates_;
+  const Seconds begin = waits ? updates_->begin(work, free_[device], now) : now;
   const ActionKind backward = rule_.halves ? ActionKind::BackwardInput : ActionKind::Backward;
-  note(work, work.backward ? backward : ActionKind::Forward);
+  note(work, work.backward ? backward : ActionKind::Forward, begin);
   Started& started = started_[work.replica];
   ++(work.backward ? started.backwards : started.forwards);
   started.was_forward = !work.backward;
-  const bool waits = work.backward && updates_;
-  Seconds end = (waits ? updates_->begin(work, free_[device], now) : now) + board_.time(work);
+  Seconds end = begin + board_.time(work);
   if (work.backward && rule_.halves) end = end - work_->weights[work.replica];
   free_[device] = end;
   if (work.backward) end_backward(work, end);
@@ -176,23 +190,24 @@ void ListRun::start(const LocalWork& work, Seconds now) {
 
 void ListRun::start_weight(ReplicaId id, Seconds now) {
   const LocalWork work{id, started_[id].weights++, true};
-  note(work, ActionKind::BackwardWeight);
+  note(work, ActionKind::BackwardWeight, now);
   const std::size_t device = row_.position[id];
   free_[device] = now + work_->weights[id];
   end_backward(work, free_[device]);
   wake(device, free_[device]);
 }
 
-void ListRun::note(const LocalWork& work, ActionKind kind) {
+void ListRun::note(const LocalWork& work, ActionKind kind, Seconds begin) {
   if (!keeps_orders_) return;
-  Action& action = actions_[row_.position[work.replica]].emplace_back();
+  auto& [start, action] = actions_[row_.position[work.replica]].emplace_back();
+  start = begin;
   action.kind = kind;
-  action.stage = kept_->replicas[work.replica].stage;
-  action.microbatch = kept_->replicas.microbatch(work.replica, work.local);
+  action.stage = placed_->replicas[work.replica].stage;
+  action.microbatch = placed_->replicas.microbatch(work.replica, work.local);
 }
 
 void ListRun::end_backward(const LocalWork& work, Seconds end) {
-  const std::uint32_t microbatch = kept_->replicas.microbatch(work.replica, work.local);
+  const std::uint32_t microbatch = placed_->replicas.microbatch(work.replica, work.local);
   if (ends_.size() <= microbatch) ends_.resize(microbatch + std::size_t{1});
   ends_[microbatch] = std::max(ends_[microbatch], end);
   if (!updates_) return;

@@ -45,6 +45,14 @@ struct ListRule {
   std::optional<Halves> halves = {};  ///< none for whole backwards
 };
 
+/// An action of a device's order, and when it starts.
+struct TimedAction {
+  Seconds start;
+  Action action;
+};
+/// **Shape** by device, in the order in which the plan's replicas name them first.
+using TimedOrders = std::vector<std::vector<TimedAction>>;
+
 /// A run of a plan by a rule, with the times of its work: a device that is idle starts a ready operation at once. Among
 /// operations of the same kind the one of the oldest microbatch goes first, of the earlier stage for forwards and of
 /// the later one for backwards; or with `deepest_first` the one of the latest stage, of the oldest microbatch. The
@@ -55,12 +63,14 @@ class ListRun {
  public:
   /// Of the first `microbatches` of the plan. **Requires** caps of at least 1, with which the stages can run in turn
   /// (`warmups`) if the turn is strict, and for an asynchronous run whole backwards and work with updates.
-  ListRun(std::shared_ptr<const KeptPlan> kept, std::shared_ptr<const PipelineWork> work, ListRule rule,
+  ListRun(std::shared_ptr<const PlacedPlan> placed, std::shared_ptr<const PipelineWork> work, ListRule rule,
           bool synchronous, std::int64_t microbatches);
 
   /// The next segment of the orders: up to the last passes of the microbatches before `end`.
   /// **Cost** O(operations · (stages of a device + log operations)) over the run.
   [[nodiscard]] Schedule take(std::int64_t end);
+  /// The same with the starts of its actions.
+  [[nodiscard]] TimedOrders take_timed(std::int64_t end);
   /// The same without its orders, which are lost.
   void skip(std::int64_t end);
   /// The end of the last segment taken.
@@ -89,20 +99,20 @@ class ListRun {
   [[nodiscard]] Rank rank_of(const LocalWork& work) const;
   void start(const LocalWork& work, Seconds now);
   void start_weight(ReplicaId id, Seconds now);
-  void note(const LocalWork& work, ActionKind kind);
+  void note(const LocalWork& work, ActionKind kind, Seconds begin);
   void end_backward(const LocalWork& work, Seconds end);
-  [[nodiscard]] std::vector<Action> take_actions(std::size_t device, std::int64_t end);
+  [[nodiscard]] std::vector<TimedAction> take_actions(std::size_t device, std::int64_t end);
 
-  std::shared_ptr<const KeptPlan> kept_;
+  std::shared_ptr<const PlacedPlan> placed_;
   std::shared_ptr<const PipelineWork> work_;
   ListRule rule_;
   DeviceRow row_;
   InputBoard board_;
   std::optional<UpdateBoard> updates_;  ///< of an asynchronous run
   IndexVector<ReplicaId, Started> started_;
-  std::vector<Seconds> free_;                 ///< by device
-  std::vector<std::vector<Action>> actions_;  ///< by device: not taken yet
-  std::vector<Wake> wakes_;                   ///< a heap, the earliest first
+  std::vector<Seconds> free_;  ///< by device
+  TimedOrders actions_;        ///< not taken yet
+  std::vector<Wake> wakes_;    ///< a heap, the earliest first
   std::vector<Seconds> ends_;
   std::int64_t taken_ = 0;
   bool keeps_orders_ = true;

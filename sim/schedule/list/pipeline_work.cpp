@@ -163,18 +163,18 @@ PipelineWork pipeline_work(const PlanContext& context, bool with_updates) {
   return work;
 }
 
-PipelineWork unit_work(const KeptPlan& kept) {
+PipelineWork unit_work(const PlacedPlan& placed, Seconds backward) {
   PipelineWork work;
   work.ways.resize(2);
-  for (const Boundary& boundary : empty_boundaries(kept.plan, {})) {
-    work.crossings.push_back(timeless_crossing(kept.replicas, boundary));
+  for (const Boundary& boundary : empty_boundaries(placed.plan, {})) {
+    work.crossings.push_back(timeless_crossing(placed.replicas, boundary));
   }
-  work.all_reduces.assign(kept.replicas.rings().size(), {Seconds(0)});
-  for (const ReplicaId id : kept.replicas.all()) {
-    work.computations.push_back({Seconds(1), Seconds(1)});
+  work.all_reduces.assign(placed.replicas.rings().size(), {Seconds(0)});
+  for (const ReplicaId id : placed.replicas.all()) {
+    work.computations.push_back({Seconds(1), backward});
     work.weights.push_back(Seconds(0));
     UpdateWork update;
-    for (const std::size_t ring : kept.replicas.rings_of(kept.replicas[id].stage)) {
+    for (const std::size_t ring : placed.replicas.rings_of(placed.replicas[id].stage)) {
       update.buckets.push_back({{ring, 0, {}}, Seconds(0)});
     }
     work.updates.push_back(std::move(update));

@@ -65,8 +65,8 @@ struct PipelineWork {
 /// tensors + flows of the all-reduces).
 [[nodiscard]] PipelineWork pipeline_work(const PlanContext& context, bool with_updates);
 
-/// Work in which each forward and backward takes a second, and tensors and exchanges no time: a run with it goes in
-/// rounds. Each stage of a pipeline waits for the one before it, and each update for all replicas of its layers.
-[[nodiscard]] PipelineWork unit_work(const KeptPlan& kept);
+/// Work in which each forward takes a second, and tensors and exchanges no time: with backwards of a second a run goes
+/// in rounds. Each stage of a pipeline waits for the one before it, each update for all replicas of its layers.
+[[nodiscard]] PipelineWork unit_work(const PlacedPlan& placed, Seconds backward = Seconds(1));
 
 }  // namespace stagecraft

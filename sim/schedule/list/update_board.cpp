@@ -6,11 +6,11 @@
 
 namespace stagecraft {
 
-UpdateBoard::UpdateBoard(const KeptPlan& kept, const PipelineWork& work)
-    : kept_(&kept), work_(&work), exchanges_(kept.replicas.rings().size()) {}
+UpdateBoard::UpdateBoard(const PlacedPlan& placed, const PipelineWork& work)
+    : placed_(&placed), work_(&work), exchanges_(placed.replicas.rings().size()) {}
 
 const std::vector<std::size_t>& UpdateBoard::rings_of(ReplicaId id) const {
-  return kept_->replicas.rings_of(kept_->replicas[id].stage);
+  return placed_->replicas.rings_of(placed_->replicas[id].stage);
 }
 
 /// Whether the replica has gradients to exchange before an update.
@@ -20,7 +20,7 @@ bool UpdateBoard::exchanges(ReplicaId id) const {
 
 /// The replica's backwards from one update to the next.
 std::int64_t UpdateBoard::apart(ReplicaId id) const {
-  return kept_->replicas[id].taken * kept_->plan.rounds_per_update;
+  return placed_->replicas[id].taken * placed_->plan.rounds_per_update;
 }
 
 bool UpdateBoard::follows_exchange(const LocalWork& backward) const {
@@ -64,7 +64,7 @@ Seconds UpdateBoard::end(const LocalWork& backward, Seconds at) {
 /// A member has completed its part of the buckets. The last one starts the all-reduces, of one bucket after the other.
 void UpdateBoard::join(std::size_t ring) {
   Exchange& exchange = exchanges_[ring];
-  const std::vector<ReplicaId>& members = kept_->replicas.rings()[ring].members;
+  const std::vector<ReplicaId>& members = placed_->replicas.rings()[ring].members;
   if (++exchange.members < members.size()) return;
   exchange.members = 0;
   ++exchange.updates;

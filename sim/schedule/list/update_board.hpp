@@ -13,8 +13,8 @@ namespace stagecraft {
 /// a replica after an update waits for the all-reduces before the update, and for the optimizer's step.
 class UpdateBoard {
  public:
-  /// **Requires** the work of `pipeline_work` with updates, and that `kept` and `work` outlive it and its copies.
-  UpdateBoard(const KeptPlan& kept, const PipelineWork& work);
+  /// **Requires** the work of `pipeline_work` with updates, and that `placed` and `work` outlive it and its copies.
+  UpdateBoard(const PlacedPlan& placed, const PipelineWork& work);
 
   /// Whether no all-reduce holds up the backward at `now`. **Requires** that it is the replica's next one.
   [[nodiscard]] bool permits(const LocalWork& backward, Seconds now) const;
@@ -41,7 +41,7 @@ class UpdateBoard {
   [[nodiscard]] std::int64_t apart(ReplicaId id) const;
   void join(std::size_t ring);
 
-  const KeptPlan* kept_;
+  const PlacedPlan* placed_;
   const PipelineWork* work_;
   std::vector<Exchange> exchanges_;  ///< by ring
   std::vector<std::pair<Seconds, ReplicaId>> released_;

@@ -56,6 +56,7 @@ TEST_CASE("completion: bash completes verbs, options and the values of options")
   completes("stagecraft plan --schedule 1f1b-star,rel", "1f1b-star,release=timed 1f1b-star,release=asap");
   completes("stagecraft plan --schedule looped-bfs,", "looped-bfs,chunks=");
   completes("stagecraft plan --schedule zb-auto,mem", "zb-auto,memory=true zb-auto,memory=false");
+  completes("stagecraft plan --schedule hanayo,", "hanayo,waves=");
   completes("stagecraft plan --schedule nobody,", "");
   completes("stagecraft compare --schedules zb-", "zb-auto zb-h1 zb-h2 zb-v");
   completes("stagecraft compare --schedules 1f1b,looped-bfs,chu", "1f1b,looped-bfs,chunks=");

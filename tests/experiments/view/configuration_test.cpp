@@ -38,6 +38,9 @@ TEST_CASE("configuration: stages that go down the devices and up again are a V")
   CHECK(text_of({{0}, {1}, {1}, {0}}) == "2 x 1 (V)");
   CHECK(text_of({{0, 1}, {2}, {2}, {0, 1}}) == "2 + 1 (V)");
   CHECK(text_of({{0}, {1}, {2}, {2}, {1}, {0}}) == "3 x 1 (V)");
+  CHECK(text_of({{0}, {1}, {1}, {0}, {0}, {1}, {1}, {0}}) == "2 x 1 (2 waves)");
+  CHECK(text_of({{0}, {1}, {1}, {0}, {0}, {1}, {0}, {1}}) == "8 x 1");
+  CHECK(configuration_legend({"2 x 1 (2 waves)"}).ends_with("three times"));
   CHECK(configuration_legend({"3 x 1 (V)"}).ends_with("which go down and up again"));
 }
 
