@@ -13,13 +13,16 @@
 #include "sim/io/json.hpp"
 #include "sim/io/megatron_flags.hpp"
 #include "sim/io/megatron_import.hpp"
+#include "sim/io/megatron_network.hpp"
 #include "sim/io/megatron_run.hpp"
+#include "sim/io/megatron_unread.hpp"
 #include "sim/io/pipedream_conf.hpp"
 #include "sim/io/pipedream_graph.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/model/detail.hpp"
 #include "sim/schedule/schedule_family.hpp"
+#include "sim/workload/computed_profiles.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -156,11 +159,20 @@ PlannerInfo megatron_file(const std::vector<Stage>& stages) {
   return planner;
 }
 
-void tell_unused(const std::vector<std::string>& flags, const Settings& settings) {
+void tell_flags(const std::string& what, const std::vector<std::string>& flags, const Settings& settings) {
   if (flags.empty()) return;
   std::string names;
   for (const std::string& flag : flags) names += (names.empty() ? "" : ", ") + flag;
-  settings.say("note: not used, for they say nothing of the plan, or the model says it: " + names);
+  settings.say("note: " + what + ": " + names);
+}
+
+void tell_unread(const UnreadFlags& unread, const std::vector<std::string>& not_compared, const Settings& settings) {
+  std::vector<std::string> of_network = not_compared;
+  of_network.insert(of_network.end(), unread.of_network.begin(), unread.of_network.end());
+  tell_flags("not used, for they change neither time nor memory", unread.without_effect, settings);
+  tell_flags("not compared with the network of the model", of_network, settings);
+  tell_flags("not modelled, though they change time or memory", unread.not_modelled, settings);
+  tell_flags("not read, for this program does not know them", unread.unknown, settings);
 }
 
 std::vector<std::string> files_read(const PlanImport& import) {
@@ -198,11 +210,12 @@ Answer import_megatron(const PlanImport& import, const Settings& settings) {
   refuse_overwriting(import.output, OutputKind::PlanFile, files_read(import));
   MegatronFlags flags = parse_megatron_flags(read_text_file(import.file), import.file);
   const MegatronRun run = read_megatron_run(flags);
-  const std::vector<std::string> unused = flags.left();
+  const MegatronNetwork network = read_megatron_network(flags);
+  const UnreadFlags unread = unread_flags(flags);
   const Inputs inputs = load_inputs(inputs_of(run, import.inputs), settings);
-  const MegatronPlan plan =
-      megatron_plan(run, flags, inputs.model.profiles.front(), std::ssize(inputs.platform.devices));
-  tell_unused(unused, settings);
+  const LayerGraph& graph = inputs.model.profiles.front();
+  const MegatronPlan plan = megatron_plan(run, flags, graph, std::ssize(inputs.platform.devices));
+  tell_unread(unread, compare_network(network, run, flags, network_sizes(inputs.model), graph), settings);
   PlanningChoices choices;
   choices.schedule = plan.schedule;
   choices.microbatches = plan.microbatches;

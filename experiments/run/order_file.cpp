@@ -18,6 +18,7 @@ namespace stagecraft {
 namespace {
 
 constexpr const char* kSends = "--sends";
+constexpr const char* kScheduleSchema = "stagecraft/schedule/";
 
 std::optional<Transfers> read_transfers(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
@@ -53,8 +54,14 @@ void expect_literal_orders(Plan& plan) {
 }
 
 GivenOrders read_order_file(const std::string& path, const Platform& platform, const Plan& plan) {
-  if (path.ends_with(".csv")) return parse_schedule_csv(read_text_file(path), path, plan, platform);
-  return {read_schedule_file(path, platform)};
+  const std::string text = read_text_file(path);
+  if (path.ends_with(".csv") || path.ends_with(".CSV")) return parse_schedule_csv(text, path, plan, platform);
+  try {
+    return {parse_schedule(text, path, platform)};
+  } catch (const InputError& error) {
+    if (!error.hint().empty() || text.find(kScheduleSchema) != std::string::npos) throw;
+    throw InputError(error.message(), error.place(), "the name of a table of PyTorch ends in '.csv'");
+  }
 }
 
 std::optional<GivenOrders> given_orders(const OrderOptions& options, const LayerGraph& graph, const Platform& platform,

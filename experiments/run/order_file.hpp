@@ -15,8 +15,8 @@ namespace stagecraft {
 /// Gives a plan the schedule `literal`, for the orders of a file that replace its own schedule.
 void expect_literal_orders(Plan& plan);
 
-/// The orders of a file for a plan: a table of PyTorch, if its name ends in `.csv`, or a schedule file.
-/// **Requires** a plan without violations. **Throws** InputError as `parse_schedule_csv` and `read_schedule_file`.
+/// The orders of a file for a plan: a table of PyTorch, if its name ends in `.csv` or `.CSV`, or a schedule file.
+/// **Requires** a plan without violations. **Throws** InputError as `parse_schedule_csv` and `parse_schedule`.
 [[nodiscard]] GivenOrders read_order_file(const std::string& path, const Platform& platform, const Plan& plan);
 
 /// What the user says of the orders of a run.

@@ -112,17 +112,37 @@ class ShellWords {
 
 bool is_flag(const std::string& word) { return word.starts_with("--") && word.size() > 2; }
 
+bool has_variable(const std::string& word) { return word.find('$') != std::string::npos; }
+
+/// Whether a word stands for flags: all of an array or of what a script is given, or a variable with such a name as
+/// those of Megatron-LM's scripts.
+bool stands_for_flags(std::string word) {
+  if (word.ends_with('}')) word.pop_back();
+  if (word == "$@" || word == "$*") return true;
+  const bool is_array = word.find("[@]") != std::string::npos || word.find("[*]") != std::string::npos;
+  return is_array || (word.starts_with('$') && word.ends_with("ARGS"));
+}
+
+[[noreturn]] void refuse_variable(const std::string& expected, const std::string& word, const InputPlace& place,
+                                  const std::string& hint) {
+  throw InputError(
+      "expected " + expected + ", found " + quote(word) + ", a variable of the shell whose value is not known here",
+      place, hint);
+}
+
+[[noreturn]] void refuse_flags_in_variable(const std::string& word, const InputPlace& place) {
+  refuse_variable("flags", word, place, "write the flags themselves: 'echo' prints them");
+}
+
 /// Flags with the words behind them, `--name=value` too.
 std::vector<MegatronFlags::Flag> flags_of(const std::vector<ShellWord>& words, std::size_t begin) {
   std::vector<MegatronFlags::Flag> flags;
   for (std::size_t i = begin; i < words.size(); ++i) {
     const auto& [text, place] = words[i];
-    if (text.find("[@]") != std::string::npos || text.find("[*]") != std::string::npos) {
-      throw InputError("expected flags, found " + quote(text) + ", which a shell replaces by others", place,
-                       "write the flags themselves: 'echo' prints them");
-    }
+    if (stands_for_flags(text)) refuse_flags_in_variable(text, place);
     if (!is_flag(text)) {
       if (flags.empty()) {
+        if (has_variable(text)) refuse_flags_in_variable(text, place);
         throw InputError("expected a flag such as --pipeline-model-parallel-size, found " + quote(text), place);
       }
       MegatronFlags::Flag& flag = flags.back();
@@ -240,6 +260,7 @@ bool MegatronFlags::take_switch(const std::string& name) {
   const Flag* flag = take(name);
   if (flag == nullptr) return false;
   if (flag->values.empty()) return true;
+  if (has_variable(flag->values.front())) refuse_flags_in_variable(flag->values.front(), flag->value_place);
   throw InputError("takes no value, found " + quote(flag->values.front()), flag->value_place);
 }
 
@@ -247,13 +268,14 @@ std::optional<std::string> MegatronFlags::take_word(const std::string& name) {
   const Flag* flag = take(name);
   if (flag == nullptr) return std::nullopt;
   if (flag->values.size() != 1) {
+    const auto variable = std::ranges::find_if(flag->values, has_variable);
+    if (variable != flag->values.end()) refuse_flags_in_variable(*variable, flag->place);
     throw InputError(
         "expected one value, found " + (flag->values.empty() ? "none" : counted(flag->values.size(), "value")),
         flag->place);
   }
-  if (flag->values.front().find('$') == std::string::npos) return flag->values.front();
-  throw InputError("expected a value, found " + quote(flag->values.front()) + ", which a shell replaces",
-                   flag->value_place, "write the value itself");
+  if (!has_variable(flag->values.front())) return flag->values.front();
+  refuse_variable("a value", flag->values.front(), flag->value_place, "write the value itself");
 }
 
 std::optional<std::int64_t> MegatronFlags::take_count(const std::string& name, std::int64_t least) {
@@ -292,14 +314,15 @@ InputPlace MegatronFlags::value_place(const std::string& name) const {
 std::vector<std::string> MegatronFlags::left() const {
   std::vector<std::string> names;
   for (const Flag& flag : flags_) {
-    if (flag.is_taken) continue;
-    const auto meant = std::ranges::find_if(asked_, [&](const std::string& name) { return may_mean(flag.name, name); });
-    if (meant != asked_.end()) {
-      throw InputError("is no flag of Megatron-LM", flag.place, "did you mean --" + *meant + "?");
-    }
-    names.push_back("--" + flag.name);
+    if (!flag.is_taken) names.push_back("--" + flag.name);
   }
   return names;
+}
+
+void MegatronFlags::refuse_mistake(const std::string& name) const {
+  const auto meant = std::ranges::find_if(asked_, [&](const std::string& asked) { return may_mean(name, asked); });
+  if (meant == asked_.end()) return;
+  throw InputError("is no flag of Megatron-LM", place(name), "did you mean --" + *meant + "?");
 }
 
 MegatronFlags parse_megatron_flags(std::string_view text, const std::string& file_name) {

@@ -41,9 +41,13 @@ class MegatronFlags {
   /// The ranks that the words before the training script say: nodes times processes of a node.
   [[nodiscard]] std::optional<std::int64_t> ranks() const { return ranks_; }
 
+  /// Whether the flag is given, taken or not.
+  [[nodiscard]] bool has(const std::string& name) const { return find(name) != nullptr; }
+
   /// The flags that nobody has taken, with `--`, in their order.
-  /// **Throws** InputError for one that seems to mean one of those that were asked for.
   [[nodiscard]] std::vector<std::string> left() const;
+  /// **Throws** InputError for a flag that seems to mean one of those that were asked for.
+  void refuse_mistake(const std::string& name) const;
 
  private:
   [[nodiscard]] const Flag* find(const std::string& name) const;

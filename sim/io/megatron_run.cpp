@@ -32,6 +32,11 @@ constexpr std::array kNoPlan{
     FlagReason{"fp4-format", "this precision is not modelled"},
     FlagReason{"encoder-pipeline-model-parallel-size", "pipelines of two networks are not read"},
     FlagReason{"encoder-tensor-model-parallel-size", "pipelines of two networks are not read"},
+    FlagReason{"encoder-num-layers", "write --num-layers in its place"},
+    FlagReason{"encoder-seq-length", "write --seq-length in its place"},
+    FlagReason{"decoder-num-layers", "pipelines of two networks are not read"},
+    FlagReason{"decoder-seq-length", "pipelines of two networks are not read"},
+    FlagReason{"standalone-embedding-stage", "write a layout such as 'E|tt|ttL', in which the embedding is a stage"},
     FlagReason{"hierarchical-context-parallel-sizes", "context groups have one way to attend"},
 };
 
@@ -75,13 +80,14 @@ void read_degrees(MegatronFlags& flags, MegatronRun& run) {
   degrees.context = degree(flags, "context-parallel-size", kMostInGroup);
   degrees.expert = degree(flags, "expert-model-parallel-size", kMostInGroup);
   degrees.sequence = flags.take_switch("sequence-parallel");
-  degrees.vocabulary_multiple = kUsualVocabularyMultiple;
+  run.words_multiple = kUsualVocabularyMultiple;
   if (const auto multiple = flags.take_count("make-vocab-size-divisible-by", 1)) {
     if (*multiple > kMostCopies) {
       refuse(flags, "make-vocab-size-divisible-by", "expected at most " + std::to_string(kMostCopies));
     }
-    degrees.vocabulary_multiple = *multiple;
+    run.words_multiple = *multiple;
   }
+  degrees.vocabulary_multiple = run.words_multiple;
   std::vector<std::string> types;
   for (const auto& [attention, name] : kContextTypes) types.emplace_back(name);
   const std::string type = flags.take_choice("cp-comm-type", types).value_or(types.front());
@@ -133,6 +139,7 @@ void read_split(MegatronFlags& flags, MegatronRun& run) {
     refuse_both(flags, embedding, split.counts_embedding, name, given);
     refuse_both(flags, loss, split.counts_loss, name, given);
   }
+  run.virtual_stages = flags.take_count("virtual-pipeline-model-parallel-size", 1);
   if (text) run.layout = parse_layout(*text, flags.value_place(layout));
   run.group = flags.take_count("microbatch-group-size-per-virtual-pipeline-stage", 1);
   run.pipelines_first = flags.take_switch("use-tp-pp-dp-mapping");

@@ -36,8 +36,10 @@ struct MegatronRun {
   std::optional<std::int64_t> ranks = {};  ///< as the launcher has them
   std::int64_t pipeline = 1;               ///< ranks of a pipeline
   Degrees degrees = {};
+  std::int64_t words_multiple = 1;  ///< times the tensor degree: the table's rows are padded to a multiple of it
   std::optional<LayoutString> layout = {};  ///< in place of `split`
   MegatronSplit split = {};
+  std::optional<std::int64_t> virtual_stages = {};  ///< of a rank, which Megatron-LM finds from the rest
   std::optional<std::int64_t> group =
       {};                             ///< microbatches that go through a virtual stage before the next; a rank each
   bool pipelines_first = false;       ///< ranks of a pipeline stand together, not those with the same stage

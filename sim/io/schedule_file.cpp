@@ -1,7 +1,6 @@
 #include "sim/io/schedule_file.hpp"
 
 #include "sim/io/schedule_codes.hpp"
-#include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/given_orders.hpp"
 
@@ -233,10 +232,6 @@ Schedule parse_schedule(std::string_view text, const std::string& file_name, con
     read_order(reading, node, schedule.channels.back(), read_transfer);
   }
   return schedule;
-}
-
-Schedule read_schedule_file(const std::string& path, const Platform& platform) {
-  return parse_schedule(read_text_file(path), path, platform);
 }
 
 }  // namespace stagecraft

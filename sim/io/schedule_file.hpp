@@ -8,14 +8,11 @@
 
 namespace stagecraft {
 
-/// The orders that a file of the schema `stagecraft/schedule/1` gives, YAML or JSON
-/// (docs/reference/formats/schedule.md), devices and channels in file order. Whether they fit a plan is checked by
-/// `check_schedule`.
+/// The orders that the text of a file of the schema `stagecraft/schedule/1` gives, YAML or JSON
+/// (docs/reference/formats/schedule.md), devices and channels in file order; `file_name` is used in messages only.
+/// Whether they fit a plan is checked by `check_schedule`.
 /// **Throws** InputError naming the place of the first defect, devices that the platform does not know included.
 /// **Cost** O(actions + devices).
-[[nodiscard]] Schedule read_schedule_file(const std::string& path, const Platform& platform);
-
-/// The same of a text; `file_name` is used in messages only.
 [[nodiscard]] Schedule parse_schedule(std::string_view text, const std::string& file_name, const Platform& platform);
 
 }  // namespace stagecraft

@@ -4,6 +4,7 @@
 #include "sim/base/quantity.hpp"
 #include "sim/model/degrees.hpp"
 #include "sim/model/exchange.hpp"
+#include "sim/workload/network_sizes.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -130,6 +131,7 @@ struct Architecture {
   std::string source;            ///< where the network was published
   std::int64_t input_bytes = 0;  ///< of one sample
   std::int64_t tokens = 0;       ///< of one sample, which an encoder reads if there is one; 0: it is no sequence
+  std::optional<NetworkSizes> sizes = {};  ///< of the whole network; none where it is of another form
   IndexVector<OperatorId, Operator> operators;
   Division division;
   friend bool operator==(const Architecture&, const Architecture&) = default;

@@ -59,4 +59,9 @@ std::optional<Model> computed_model(const Recipe& recipe, const std::string& dev
   return model;
 }
 
+std::optional<NetworkSizes> network_sizes(const Model& model) {
+  const auto computed = std::dynamic_pointer_cast<const ComputedProfiles>(model.computed);
+  return computed ? computed->sizes() : std::nullopt;
+}
+
 }  // namespace stagecraft

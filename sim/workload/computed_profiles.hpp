@@ -29,6 +29,8 @@ class ComputedProfiles final : public ProfileSource {
     return Origin::Computed;
   }
 
+  [[nodiscard]] const std::optional<NetworkSizes>& sizes() const { return architecture_.sizes; }
+
   [[nodiscard]] std::shared_ptr<const ProfileSource> sharded(const Degrees& degrees) const override;
 
  private:
@@ -49,5 +51,8 @@ class ComputedProfiles final : public ProfileSource {
 /// that the device lacks.
 [[nodiscard]] std::optional<Model> computed_model(const Recipe& recipe, const std::string& device, std::int64_t samples,
                                                   const Degrees& degrees = {});
+
+/// The sizes of the network of the model; none of a model with figures alone, and of a network of another form.
+[[nodiscard]] std::optional<NetworkSizes> network_sizes(const Model& model);
 
 }  // namespace stagecraft

@@ -35,6 +35,29 @@ std::string decoder_summary(const DecoderSize& size) {
   return text + fmt::format(", sequence {}", size.sequence);
 }
 
+/// A position table has rows that are no position of a sample, as that of OPT, so its size is not said.
+NetworkSizes sizes_of_decoder(const DecoderSize& size) {
+  const auto said_if = [](bool is_said, std::int64_t value) { return is_said ? std::optional(value) : std::nullopt; };
+  const bool is_latent = size.latent.key_value_rank > 0;
+  const bool has_mlp = size.experts.count == 0 || size.experts.dense_layers > 0;
+  return {.hidden = size.hidden,
+          .heads = size.heads,
+          .key_value_heads = said_if(!is_latent, size.key_value_heads),
+          .head_size = said_if(!is_latent, size.head_size),
+          .feed_forward = said_if(has_mlp, size.feed_forward),
+          .vocabulary = size.vocabulary,
+          .positions = said_if(size.positions == 0, 0),
+          .experts = size.experts.count,
+          .active_experts = size.experts.active,
+          .expert_feed_forward = size.experts.feed_forward,
+          .shared_feed_forward = size.experts.shared_feed_forward,
+          .query_rank = size.latent.query_rank,
+          .key_value_rank = size.latent.key_value_rank,
+          .nope = size.latent.nope,
+          .rope = size.latent.rope,
+          .value = size.latent.value};
+}
+
 OperatorId add_half_dropout(DecoderDraft& decoder, OperatorId change) {
   return decoder.size.form.dropout ? add_dropout(decoder.draft, "dropout", change, decoder.rows().values()) : change;
 }
@@ -134,6 +157,7 @@ Architecture decoder_member(const std::string& name, const DecoderSize& filled, 
   Architecture& net = decoder.draft.net;
   net.name = name;
   net.summary = decoder_summary(filled);
+  net.sizes = sizes_of_decoder(filled);
   net.input_bytes = kTokenBytes * decoder.size.sequence;
   net.tokens = decoder.size.sequence;
   OperatorId stream = add_decoder_embedding(decoder);

@@ -139,6 +139,25 @@ TransformerSize transformer_member(TransformerSize size, const Degrees& degrees)
   return size;
 }
 
+NetworkSizes sizes_of_whole(const TransformerSize& size) {
+  return {.hidden = size.hidden,
+          .heads = size.heads,
+          .key_value_heads = size.heads,
+          .head_size = size.hidden / size.heads,
+          .feed_forward = size.feed_forward,
+          .vocabulary = size.vocabulary,
+          .positions = size.positions,
+          .experts = 0,
+          .active_experts = 0,
+          .expert_feed_forward = 0,
+          .shared_feed_forward = 0,
+          .query_rank = 0,
+          .key_value_rank = 0,
+          .nope = 0,
+          .rope = 0,
+          .value = 0};
+}
+
 /// Of whole sizes the part of one member of a group.
 Stack begin(const std::string& name, const std::string& family, const TransformerSize& size, const Degrees& degrees) {
   Stack stack;
@@ -150,6 +169,7 @@ Stack begin(const std::string& name, const std::string& family, const Transforme
                             size.heads, size.sequence);
   net.input_bytes = kTokenBytes * size.sequence;
   net.tokens = size.sequence;
+  net.sizes = sizes_of_whole(size);
   stack.draft.label = single_label("embedding");
   return stack;
 }

@@ -117,7 +117,7 @@ TEST_CASE("examples: the files of the format pages are read") {
   REQUIRE(models.size() == 1);
   REQUIRE(platforms.size() == 1);
   REQUIRE(plans.size() == 1);
-  REQUIRE(schedules.size() == 2);
+  REQUIRE(schedules.size() == 3);
   CHECK(parse_model(models[0], "model.md").profiles.at(0).edges.size() == 3);
   CHECK(build_platform(parse_platform(platforms[0], "platform.md")).devices.size() == 16);
   const std::vector<std::string> architectures = whole_files("architecture.md");

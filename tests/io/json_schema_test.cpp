@@ -117,7 +117,7 @@ void read_platform(const fs::path& path) {
 
 void read_schedule(const fs::path& path) {
   const Platform platform = build_platform(read_platform_file((kGood / "platform_two_nodes.yaml").string()));
-  static_cast<void>(read_schedule_file(path.string(), platform));
+  static_cast<void>(parse_schedule(read_text_file(path.string()), path.string(), platform));
 }
 
 void read_events(const fs::path& path) {

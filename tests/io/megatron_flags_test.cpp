@@ -2,7 +2,9 @@
 #include "sim/base/error.hpp"
 #include "sim/io/megatron_export.hpp"
 #include "sim/io/megatron_import.hpp"
+#include "sim/io/megatron_network.hpp"
 #include "sim/io/megatron_run.hpp"
+#include "sim/io/megatron_unread.hpp"
 #include "sim/io/network_units.hpp"
 #include "tests/io/language_chain.hpp"
 
@@ -10,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -179,25 +182,121 @@ TEST_CASE("Megatron-LM: a launch command has flags between lines, quotes and com
   CHECK(layout == InputPlace{"f", 4, 37, "--pipeline-model-parallel-layout"});
 }
 
-TEST_CASE("Megatron-LM: a flag that seems to mean one that is read is refused, others are told") {
-  const auto left = [](const std::string& flag) -> std::string {
-    const Read read("--" + flag + kSize);
+/// The flags that are not read, of a run with its network.
+UnreadFlags unread_of(const std::string& text) {
+  Read read(text + kSize);
+  static_cast<void>(read_megatron_network(read.flags));
+  return unread_flags(read.flags);
+}
+
+TEST_CASE("Megatron-LM: a flag that seems to mean one that is read is refused") {
+  const auto meant = [](const std::string& flag) -> std::string {
     try {
-      return read.flags.left().front();
+      static_cast<void>(unread_of("--" + flag));
     } catch (const InputError& error) {
       CHECK(error.place() == InputPlace{"f", 1, 1, "--" + flag});
       return error.hint();
     }
+    return "";
   };
   for (const std::string mistaken :
        {"pipline-model-parallel-size", "pipeline-parallel-size", "pipeline_model_parallel_size"}) {
-    CHECK(left(mistaken) == "did you mean --pipeline-model-parallel-size?");
+    CHECK(meant(mistaken) == "did you mean --pipeline-model-parallel-size?");
   }
-  CHECK(left("sequence-paralel") == "did you mean --sequence-parallel?");
-  for (const std::string other : {"ckpt-format", "recompute-modules", "pipeline-model-parallel-comm-backend",
-                                  "ffn-hidden-size", "eval-micro-batch-size", "num-experts", "lr", "fp8-recipe"}) {
-    CHECK(left(other) == "--" + other);
+  CHECK(meant("sequence-paralel") == "did you mean --sequence-parallel?");
+  CHECK(meant("hidden-size-x") == "did you mean --hidden-size?");
+  CHECK(meant("foo").empty());
+}
+
+TEST_CASE("Megatron-LM: flags that are not read are told apart by what they change") {
+  using Names = std::vector<std::string>;
+  CHECK(unread_of("--lr 1 --lr-warmup-iters 2 --data-path a b --eval-micro-batch-size 1 --ckpt-format torch") ==
+        UnreadFlags{.without_effect = {"--lr", "--lr-warmup-iters", "--data-path", "--eval-micro-batch-size",
+                                       "--ckpt-format"}});
+  CHECK(unread_of("--delay-wgrad-compute --tp-comm-overlap-ag --fp8-recipe delayed --overlap-p2p-communication-warmup-"
+                  "flush --pipeline-model-parallel-comm-backend nccl")
+            .not_modelled == Names{"--delay-wgrad-compute", "--tp-comm-overlap-ag", "--fp8-recipe",
+                                   "--overlap-p2p-communication-warmup-flush",
+                                   "--pipeline-model-parallel-comm-backend"});
+  CHECK(unread_of("--swiglu --position-embedding-type rope").of_network ==
+        Names{"--swiglu", "--position-embedding-type"});
+  CHECK(unread_of("--foo 1 --lrx 2 --recompute-modules a").unknown == Names{"--foo", "--lrx", "--recompute-modules"});
+}
+
+/// The flags of a network that are not compared with these sizes; the name of the flag that is refused.
+std::vector<std::string> compared(const std::string& text, const std::optional<NetworkSizes>& known) {
+  Read read(text + kSize);
+  const MegatronNetwork network = read_megatron_network(read.flags);
+  LayerGraph graph = testing::language_chain(4);
+  graph.work.tokens = 2048;
+  try {
+    return compare_network(network, read.run, read.flags, known, graph);
+  } catch (const InputError& error) {
+    return {"refused", error.place().key};
   }
+}
+
+TEST_CASE("Megatron-LM: the network of the flags is compared with that of the model") {
+  using Names = std::vector<std::string>;
+  const NetworkSizes dense{.hidden = 512,
+                           .heads = 8,
+                           .key_value_heads = 8,
+                           .head_size = 64,
+                           .feed_forward = 2048,
+                           .vocabulary = 50304,
+                           .positions = 2048,
+                           .experts = 0,
+                           .active_experts = 0};
+  const std::string same = "--hidden-size 512 --num-attention-heads 8 --max-position-embeddings 2048 ";
+  CHECK(compared(same, dense).empty());
+  CHECK(compared(same + "--vocab-size 50304", dense).empty());
+  CHECK(compared(same + "--vocab-size 50257", dense).empty());  // padded to a multiple of 128
+  CHECK(compared(same + "--vocab-size 50257 --make-vocab-size-divisible-by 1", dense) ==
+        Names{"refused", "--vocab-size"});
+  CHECK(compared(same + "--vocab-size 50257 --tensor-model-parallel-size 4", dense) ==
+        Names{"refused", "--vocab-size"});  // 50688
+  CHECK(compared("--num-experts 8", dense) == Names{"refused", "--num-experts"});
+  CHECK(compared("--moe-router-topk 2", dense) == Names{"refused", "--moe-router-topk"});
+  CHECK(compared("--hidden-size 256", dense) == Names{"refused", "--hidden-size"});
+  CHECK(compared("--max-position-embeddings 4096", dense) == Names{"refused", "--max-position-embeddings"});
+  CHECK(compared("--max-position-embeddings 1024", std::nullopt) == Names{"refused", "--max-position-embeddings"});
+  CHECK(compared("--hidden-size 512 --kv-channels 64", std::nullopt) == Names{"--hidden-size", "--kv-channels"});
+  CHECK(compared("--kv-lora-rank 64", dense) == Names{"--kv-lora-rank"});
+  CHECK(compared("--max-position-embeddings 4096", NetworkSizes{.positions = 0}).empty());  // no table of them
+  CHECK(compared("--max-position-embeddings 4096", NetworkSizes{}) == Names{"--max-position-embeddings"});
+}
+
+TEST_CASE("Megatron-LM: a network that the flags describe has its defaults for what they leave out") {
+  using Names = std::vector<std::string>;
+  const std::string sizes = "--hidden-size 4096 --num-attention-heads 32 ";
+  NetworkSizes known{
+      .hidden = 4096, .heads = 32, .key_value_heads = 32, .head_size = 128, .feed_forward = 16384, .experts = 0};
+  CHECK(compared(sizes, known).empty());
+  CHECK(compared(sizes + "--swiglu", known) == Names{"refused", "--ffn-hidden-size"});
+  known.feed_forward = 10880;  // 2/3 of it, as a multiple of 64
+  CHECK(compared(sizes + "--swiglu", known).empty());
+  known.key_value_heads = 8;
+  CHECK(compared(sizes + "--swiglu", known) == Names{"refused", "--num-query-groups"});
+  CHECK(compared(sizes + "--swiglu --group-query-attention", known) == Names{"refused", "--num-query-groups"});
+  CHECK(compared(sizes + "--swiglu --group-query-attention --num-query-groups 8", known).empty());
+  known = {.hidden = 4096, .experts = 8, .active_experts = 2, .expert_feed_forward = 14336, .shared_feed_forward = 0};
+  CHECK(compared("--hidden-size 4096", known) == Names{"refused", "--num-experts"});
+  CHECK(compared("--hidden-size 4096 --num-experts 8", known) == Names{"refused", "--moe-ffn-hidden-size"});
+  CHECK(compared("--hidden-size 4096 --num-experts 8 --ffn-hidden-size 14336", known).empty());
+  known.active_experts = 4;
+  CHECK(compared("--num-experts 8", known) == Names{"refused", "--moe-router-topk"});
+  CHECK(compared("--num-experts 8 --moe-router-topk 4", known).empty());
+}
+
+TEST_CASE("Megatron-LM: attention with latent vectors is compared, too") {
+  using Names = std::vector<std::string>;
+  const NetworkSizes latent{.hidden = 512, .heads = 8, .query_rank = 0, .key_value_rank = 64, .nope = 32};
+  const std::string sizes = "--hidden-size 512 --num-attention-heads 8 ";
+  CHECK(compared(sizes, latent) == Names{"refused", "--multi-latent-attention"});
+  CHECK(compared(sizes + "--multi-latent-attention --kv-lora-rank 64", latent).empty());
+  CHECK(compared(sizes + "--multi-latent-attention --kv-lora-rank 32", latent) == Names{"refused", "--kv-lora-rank"});
+  CHECK(compared("--multi-latent-attention", NetworkSizes{.key_value_rank = 0}) ==
+        Names{"refused", "--multi-latent-attention"});
 }
 
 TEST_CASE("Megatron-LM: a plan that recomputes the embedding and the head says what the flags leave out") {

@@ -12,6 +12,8 @@
 #include "sim/io/import_vpipe.hpp"
 #include "sim/io/megatron_export.hpp"
 #include "sim/io/megatron_import.hpp"
+#include "sim/io/megatron_network.hpp"
+#include "sim/io/megatron_unread.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/pipedream_conf.hpp"
 #include "sim/io/pipedream_graph.hpp"
@@ -48,7 +50,7 @@ void read_plan(const std::string& path) {
 
 void read_schedule(const std::string& path) {
   const Platform platform = build_platform(read_platform_file((kVectors / "good/platform_two_nodes.yaml").string()));
-  static_cast<void>(read_schedule_file(path, platform));
+  static_cast<void>(parse_schedule(read_text_file(path), path, platform));
 }
 
 /// Reads a table of orders for four stages that go down two devices and up again.
@@ -110,11 +112,33 @@ LayerGraph language_model() {
   return graph;
 }
 
+/// The sizes of such a model.
+NetworkSizes language_sizes() {
+  return {.hidden = 512,
+          .heads = 8,
+          .key_value_heads = 2,
+          .head_size = 64,
+          .feed_forward = 1024,
+          .vocabulary = 32000,
+          .positions = 2048,
+          .experts = 8,
+          .active_experts = 2,
+          .expert_feed_forward = 1024,
+          .shared_feed_forward = 0,
+          .query_rank = 0,
+          .key_value_rank = 0,
+          .nope = 0,
+          .rope = 0,
+          .value = 0};
+}
+
 void read_megatron_flags(const std::string& path) {
   MegatronFlags flags = parse_megatron_flags(read_text_file(path), path);
   const MegatronRun run = read_megatron_run(flags);
-  static_cast<void>(flags.left());
+  const MegatronNetwork network = read_megatron_network(flags);
+  static_cast<void>(unread_flags(flags));
   static_cast<void>(megatron_plan(run, flags, language_model(), 8));
+  static_cast<void>(compare_network(network, run, flags, language_sizes(), language_model()));
 }
 
 void read_plan_for_megatron(const std::string& path) {

@@ -110,15 +110,51 @@ TEST_CASE("megatron-flags: --json names the file or has the plan, and flags are 
   CHECK(plan["training"]["zero"] == 1);
 }
 
-TEST_CASE("megatron-flags: flags that say nothing of a plan are told once") {
+TEST_CASE("megatron-flags: flags that are not used are told by why") {
   const PlannedRun planned;
   std::ofstream(planned.flags) << "torchrun --nproc-per-node 4 pretrain_gpt.py --lr 1e-4 --bf16 --micro-batch-size 1 "
-                                  "--pipeline-model-parallel-size 2 --train-iters 10 --global-batch-size 8\n";
+                                  "--pipeline-model-parallel-size 2 --train-iters 10 --global-batch-size 8 --foo 1 "
+                                  "--hidden-size 768 --no-overlap-p2p-communication --hidden-dropout 0.1\n";
   const Ran ran = planned.imported(planned.folder.path() + "/few.yaml");
   CHECK(ran.code == 0);
   CHECK(ran.err ==
-        "stagecraft: note: not used, for they say nothing of the plan, or the model says it: --lr, --train-iters\n"
+        "stagecraft: note: not used, for they change neither time nor memory: --lr, --train-iters\n"
+        "stagecraft: note: not compared with the network of the model: --hidden-dropout\n"
+        "stagecraft: note: not modelled, though they change time or memory: --no-overlap-p2p-communication\n"
+        "stagecraft: note: not read, for this program does not know them: --foo\n"
         "stagecraft: note: imported-megatron-flags: 4 of 8 devices stand idle\n");
+}
+
+TEST_CASE("megatron-flags: the sizes of a network are compared where the model says them") {
+  const PlannedRun planned;
+  const std::string network =
+      "--micro-batch-size 1 --hidden-size 768 --ffn-hidden-size 3072 --num-attention-heads 12 "
+      "--vocab-size 50257 --max-position-embeddings 1024";
+  std::ofstream(planned.flags) << network;
+  const Ran same = planned.imported(planned.folder.path() + "/same.yaml");
+  CHECK(same.code == 0);
+  CHECK(same.err.empty());
+  std::ofstream(planned.flags) << "--bf16 --micro-batch-size 1 --hidden-size 1024\n";
+  const Ran other = planned.imported(planned.folder.path() + "/other.yaml");
+  CHECK(other.code == 2);
+  CHECK(other.err.find("--hidden-size: the hidden size of the model 'gpt2-small' is 768, not 1024") !=
+        std::string::npos);
+  const std::string figures = planned.folder.path() + "/figures.yaml";
+  REQUIRE(run({"model", "gpt2-small", "--device", "A100-SXM4-40GB", "--microbatch-size", "1", "--granularity", "block",
+               "-o", figures})
+              .code == 0);
+  const auto with_figures = [&] {
+    return run({"import", "megatron-flags", planned.flags, "--model", figures, "--platform", "dgx-a100", "-o",
+                planned.folder.path() + "/figured.yaml"});
+  };
+  CHECK(with_figures().code == 2);  // its key 'computed' names the network
+  std::string text = read(figures);
+  const std::size_t computed = text.find("computed: {");
+  text.erase(computed, text.find('\n', computed) + 1 - computed);
+  std::ofstream(figures) << text;
+  const Ran fixed = with_figures();
+  CHECK(fixed.code == 0);
+  CHECK(fixed.err.find("note: not compared with the network of the model: --hidden-size\n") != std::string::npos);
 }
 
 }  // namespace
