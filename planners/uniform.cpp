@@ -26,7 +26,9 @@ const PlannerInfo uniform_planner{
                  std::string("none"),
                  "what the backward recomputes: what the memory policy asks for, each layer by itself, or the whole "
                  "stage",
-                 {"none", "layer", "stage"}}},
+                 {"none", "layer", "stage"}},
+                {"shift", true,
+                 "whether a layer may move to another stage where devices have several and that is faster"}},
     .plan = plan_uniform,
     .saves_memory = true,
 };

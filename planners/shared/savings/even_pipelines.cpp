@@ -24,14 +24,22 @@
 #include <queue>
 #include <string>
 #include <utility>
+#include <variant>
 
 namespace stagecraft {
 namespace {
 
-/// A layer is moved if that saves a hundredth of the time: unequal stages take more memory on the device that has more.
-constexpr double kWorthMoving = 0.99;
+/// A layer is moved if that saves three thousandths of the time: unequal stages take more memory on the device that has
+/// more.
+constexpr double kWorthMoving = 0.997;
 
 EvenShape shape_of(const Plan& plan) { return {plan.stages.size(), plan.stages.front().replicas.size()}; }
+
+/// Whether layers may move between stages: an option of some planners.
+bool may_shift(const Options& options) {
+  const auto shift = options.values().find("shift");
+  return shift == options.values().end() || std::get<bool>(shift->second);
+}
 
 /// Whether every stage has a run of devices of its own.
 bool is_straight(const EvenShape& shape, const Plan& plan) {
@@ -219,7 +227,8 @@ class EvenPipelines {
   [[nodiscard]] Planned faster(Planned best) const {
     const bool saves = std::ranges::any_of(best.plan.stages, [](const Stage& stage) { return !stage.memory.empty(); });
     if (saves && recompute_ == "none") return best;
-    if (has_fixed_orders(request_.schedule) && !request_.only_shape) return shifted(std::move(best));
+    if (has_fixed_orders(request_.schedule) && !request_.only_shape)
+      return may_shift(request_.options) ? shifted(std::move(best)) : best;
     try {
       std::optional<Plan> other = equal(best.plan, EqualCut::Fastest, request_.graph);
       if (!other || claimed_time(*other) > claimed_time(best.plan)) return best;
