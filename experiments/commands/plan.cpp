@@ -70,7 +70,7 @@ FoundPlan find_plan(const PlannerInfo& planner, const Inputs& inputs, const Plan
                              : search_text(tries, found.axes, inputs.platform));
   };
   const auto on_best = [&](const Planning& planning) {
-    if (output && names_file(*output)) {
+    if (names_file(output)) {
       write_plan(*output, planning.planned()->plan, planning.graph, inputs.platform);
     }
   };

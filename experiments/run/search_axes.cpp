@@ -166,6 +166,20 @@ std::string counts_text(const std::vector<SearchAxis>& axes, const std::vector<P
   return text;
 }
 
+using Size = std::optional<std::int64_t>;
+
+/// Adds the choices with every size of a microbatch and every policy.
+void add_each(PlanningChoices choices, const std::vector<Size>& sizes, const std::vector<MemoryPolicy>& policies,
+              std::vector<PlanningChoices>& combinations) {
+  for (const Size& size : sizes) {
+    choices.microbatch_size = size;
+    for (const MemoryPolicy policy : policies) {
+      choices.memory = policy;
+      combinations.push_back(choices);
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<std::string>& search_axis_names() {
@@ -197,7 +211,6 @@ std::string value_text(const PlanningChoices& choices, SearchAxis axis) {
 std::vector<PlanningChoices> combinations_of(const SearchSpace& space, const Inputs& inputs,
                                              const PlanningChoices& choices, const Say& say) {
   const std::vector<SearchAxis>& axes = space.axes;
-  using Size = std::optional<std::int64_t>;
   std::vector<Size> sizes = {choices.microbatch_size};
   if (has_axis(axes, SearchAxis::MicrobatchSize)) {
     const std::vector<std::int64_t> known = sizes_of(inputs, choices, say);
@@ -214,13 +227,7 @@ std::vector<PlanningChoices> combinations_of(const SearchSpace& space, const Inp
     each.degrees = degrees;
     for (const std::int64_t zero : zeros) {
       each.training.zero = zero;
-      for (const Size& size : sizes) {
-        each.microbatch_size = size;
-        for (const MemoryPolicy policy : policies) {
-          each.memory = policy;
-          combinations.push_back(each);
-        }
-      }
+      add_each(each, sizes, policies, combinations);
     }
   }
   std::erase_if(combinations, [&](const PlanningChoices& each) { return !within(space.ranges, each); });

@@ -183,6 +183,7 @@ std::vector<CellKey> joined_keys(std::vector<CellKey> keys, const std::vector<Ce
 }
 
 /// The keys with a fixed name, as opposed to paths such as `PLANNER.KEY` or `platform.PATH`.
+// NOLINTNEXTLINE(readability-function-size): a table
 const std::vector<CellKey>& plain_keys() {
   static const std::vector<CellKey> kKeys = joined_keys(
       {

@@ -125,6 +125,15 @@ ChildProcess look(const Manifest& manifest, const std::function<void(FrameSender
       ChildErrors::Kept);
 }
 
+/// None for a model that cannot be read: the row of the cell says it.
+std::vector<std::string> remarks_if_read(const Manifest& manifest, const CellSpec& spec) {
+  try {
+    return remarks_on_model(manifest, spec);
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> problems_of_values(const Manifest& manifest, const std::vector<std::size_t>& cells) {
@@ -147,12 +156,8 @@ std::vector<std::string> remarks_on_models(const Manifest& manifest, const std::
     for (const std::size_t cell : cells) {
       const CellSpec spec = read_cell(manifest.cells[cell].cell);
       if (!looked_at.insert(spec.model + to_json(Detail::Record(spec.model_values), -1)).second) continue;
-      try {
-        for (const std::string& remark : remarks_on_model(manifest, spec)) {
-          if (sent.insert(spec.model + ": " + remark).second) sender.send(0, spec.model + ": " + remark);
-        }
-      } catch (const InputError&) {
-        continue;  // the row of the cell says it
+      for (const std::string& remark : remarks_if_read(manifest, spec)) {
+        if (sent.insert(spec.model + ": " + remark).second) sender.send(0, spec.model + ": " + remark);
       }
     }
   });

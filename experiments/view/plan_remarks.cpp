@@ -33,8 +33,10 @@ double swapped_bytes(const TurnPrograms& programs, std::int64_t microbatches) {
   const auto window = static_cast<std::int64_t>(programs.sets().size());
   double bytes = 0.0;
   for (std::int64_t at = 0; at < std::min(window, microbatches); ++at) {
-    const auto times = static_cast<double>((microbatches - at + window - 1) / window);
-    for (const SwappedStash& part : programs.of(at).swapped) bytes += times * static_cast<double>(part.bytes.value());
+    const std::int64_t times = (microbatches - at + window - 1) / window;
+    for (const SwappedStash& part : programs.of(at).swapped) {
+      bytes += static_cast<double>(times) * static_cast<double>(part.bytes.value());
+    }
   }
   return bytes;
 }

@@ -1,6 +1,7 @@
 #include "sim/io/megatron_unread.hpp"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string_view>
 
@@ -11,7 +12,7 @@ namespace {
 using Stems = std::span<const std::string_view>;
 
 /// The course of the optimizer, data, logs and files.
-constexpr std::string_view kWithoutEffect[] = {
+constexpr auto kWithoutEffect = std::to_array<std::string_view>({
     "adam",
     "ckpt",
     "clip-grad",
@@ -59,10 +60,10 @@ constexpr std::string_view kWithoutEffect[] = {
     "vocab-file",
     "wandb",
     "weight-decay",
-};
+});
 
 /// Kernels, copies and the order of what is sent.
-constexpr std::string_view kNotModelled[] = {
+constexpr auto kNotModelled = std::to_array<std::string_view>({
     "align-param-gather",
     "batch-p2p-communication",
     "cpu-offloading",
@@ -99,9 +100,9 @@ constexpr std::string_view kNotModelled[] = {
     "transformer-impl",
     "use-nccl-ub",
     "use-sharp",
-};
+});
 
-constexpr std::string_view kOfNetwork[] = {
+constexpr auto kOfNetwork = std::to_array<std::string_view>({
     "add-qkv-bias",
     "apply-layernorm-1p",
     "attention-backend",
@@ -122,7 +123,7 @@ constexpr std::string_view kOfNetwork[] = {
     "use-flash-attn",
     "use-rotary-position-embeddings",
     "window-size",
-};
+});
 
 bool is_among(std::string_view name, Stems stems) {
   return std::ranges::any_of(stems, [&](std::string_view stem) {

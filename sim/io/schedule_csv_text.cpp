@@ -5,6 +5,7 @@
 #include "sim/io/yaml_values.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -32,7 +33,7 @@ std::string known_code_hint(std::string_view code) {
 
 }  // namespace
 
-CsvText::CsvText(std::string_view text, const std::string& file_name) : file_(file_name) {
+CsvText::CsvText(std::string_view text, std::string file_name) : file_(std::move(file_name)) {
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     std::string_view line = text.substr(begin, end - begin);

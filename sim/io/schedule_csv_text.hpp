@@ -66,7 +66,7 @@ using CsvRows = std::vector<std::vector<CsvField>>;
 class CsvText {
  public:
   /// **Throws** InputError for the first field that is no operation, and for a text without a row.
-  CsvText(std::string_view text, const std::string& file_name);
+  CsvText(std::string_view text, std::string file_name);
 
   [[nodiscard]] const CsvRows& rows() const { return rows_; }
   /// **Throws** InputError about a rank, or about one of its fields. Ranks and steps are counted from 0.

@@ -27,7 +27,7 @@ void check_weight_bytes(OptimizerRecipe recipe, const LayerGraph& graph) {
 }  // namespace
 
 Training training_of(const TrainingChoice& choice, const LayerGraph& graph) {
-  Training training = choice;
+  auto training = static_cast<const Training&>(choice);
   if (training.recipe) {
     check_weight_bytes(*training.recipe, graph);
   } else if (known_parameter_bytes(graph) == kept_copies(OptimizerRecipe::Mixed).weight_bytes) {

@@ -30,7 +30,7 @@ std::optional<std::pair<NodeKindId, std::uint32_t>> place_in_node(const Platform
 }  // namespace
 
 Seconds ExchangeClock::time(const Exchange& exchange) {
-  if (exchange.hidden) return Seconds();
+  if (exchange.hidden) return {};
   const auto [known, is_new] = known_.try_emplace({exchange.kind, exchange.among, exchange.bytes});
   if (is_new) {
     const MemberRings sets = exchanging(group_, degrees_, exchange.among);
@@ -46,7 +46,7 @@ Seconds ExchangeClock::time(const std::vector<Exchange>& exchanges) {
 }
 
 Seconds all_reduce_in(const Platform& platform, const Group& group, Bytes bytes) {
-  if (group.is_alone()) return Seconds();
+  if (group.is_alone()) return {};
   return exchange_time(platform, MemberRings{group.devices}, Exchange::Kind::AllReduce, bytes);
 }
 

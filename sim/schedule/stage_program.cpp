@@ -58,9 +58,10 @@ class StashParts {
         if (is_read_from_outside(id, tensor) && !swaps_checkpoint(id)) kept_ += count(tensor, Place::Stash);
       }
     }
-    for (auto id = stage.layers.rbegin(); id != stage.layers.rend(); ++id) {
-      for (const std::uint32_t tensor : graph.layers[*id].reads) {
-        if (is_read_from_outside(*id, tensor)) swapped_checkpoints_[segment_of(*id)] += count(tensor, Place::Stash);
+    for (std::size_t i = stage.layers.size(); i-- > 0;) {
+      const LayerId id = stage.layers[i];
+      for (const std::uint32_t tensor : graph.layers[id].reads) {
+        if (is_read_from_outside(id, tensor)) swapped_checkpoints_[segment_of(id)] += count(tensor, Place::Stash);
       }
     }
   }

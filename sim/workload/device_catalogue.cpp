@@ -138,13 +138,13 @@ std::optional<DeviceDescription> find_device(std::string_view name, Precision pr
 }
 
 std::vector<std::string> devices_like(std::string_view name) {
-  const std::vector<std::string> words = words_of(name);
-  const std::string number = model_number(words);
+  const std::vector<std::string> wanted = words_of(name);
+  const std::string number = model_number(wanted);
   std::vector<std::string> like;
   std::ptrdiff_t most = 1;
   for (const KnownDevice& known : kDevices) {
     const std::vector<std::string> of_known = words_of(known.name);
-    const std::ptrdiff_t same = shared(words, of_known);
+    const std::ptrdiff_t same = shared(wanted, of_known);
     if (number.empty() || model_number(of_known) != number || same < most) continue;
     if (same > most) like.clear();
     most = same;

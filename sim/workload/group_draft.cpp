@@ -81,6 +81,7 @@ void gather(Draft& draft, OperatorId reader, Rows whole) {
   add_exchange_of(draft, reader, {.kind = Exchange::Kind::AllGather, .values = whole.values()});
 }
 
+// NOLINTNEXTLINE(readability-function-size): the parameters of `add_linear`, and what becomes of the sum
 OperatorId add_exit_product(Draft& draft, const std::string& name, OperatorId input, Rows from, std::int64_t to,
                             Bias bias, Sum sum) {
   const OperatorId product = add_linear(draft, name, input, from, to, bias);

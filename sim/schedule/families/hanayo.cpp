@@ -42,7 +42,8 @@ FixedOrders wave_orders(const FixedPipeline& pipeline, const Options& parameters
   for (const std::vector<TimedAction>& unit : wave_unit(pipeline.devices, parameters)) {
     std::vector<TimedAction> all;
     for (std::int64_t first = 0; first < pipeline.microbatches; first += pipeline.devices) {
-      const Seconds begin = period * static_cast<double>(first / pipeline.devices);
+      const std::int64_t round = first / pipeline.devices;
+      const Seconds begin = period * static_cast<double>(round);
       for (auto [start, action] : unit) {
         action.microbatch += static_cast<std::uint32_t>(first);
         if (std::cmp_less(action.microbatch, pipeline.microbatches)) all.push_back({begin + start, action});

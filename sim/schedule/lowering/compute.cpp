@@ -131,7 +131,10 @@ bool Compute::lower_backward(const PassTask& task, std::size_t position) {
 
 /// The end of a backward, or of its input half.
 void Compute::finish_steps(const PassTask& task, OpId op, std::vector<OpId> completes) {
-  if (task.action.kind == ActionKind::Backward) return finish_backward(task, op, std::move(completes));
+  if (task.action.kind == ActionKind::Backward) {
+    finish_backward(task, op, std::move(completes));
+    return;
+  }
   task.board.at(task.index).input = op;
   parts_.delivery.send(task.replica, task.action.microbatch, op, true);
 }

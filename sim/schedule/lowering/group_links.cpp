@@ -103,13 +103,15 @@ class GroupLinks {
     for (std::int64_t at = 0; at < round; ++at) {
       const auto microbatch = static_cast<std::uint32_t>(at);
       for (const StageId stage : indices<StageId>(shape_.plan().stages.size())) {
-        for (const ReplicaId sender : replicas_.runners(stage, microbatch)) {
-          for (const Target& target : shape_[sender].forward_targets) {
-            const bool takes_turns = target.replica.is_none();
-            add_boundary(sender, takes_turns ? replicas_.runners(target.stage, microbatch).front() : target.replica);
-          }
-        }
+        for (const ReplicaId sender : replicas_.runners(stage, microbatch)) add_boundaries_of(sender, microbatch);
       }
+    }
+  }
+
+  void add_boundaries_of(ReplicaId sender, std::uint32_t microbatch) {
+    for (const Target& target : shape_[sender].forward_targets) {
+      const bool takes_turns = target.replica.is_none();
+      add_boundary(sender, takes_turns ? replicas_.runners(target.stage, microbatch).front() : target.replica);
     }
   }
 
