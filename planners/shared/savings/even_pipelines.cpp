@@ -29,9 +29,14 @@
 namespace stagecraft {
 namespace {
 
-/// A layer is moved if that saves three thousandths of the time: unequal stages take more memory on the device that has
-/// more.
-constexpr double kWorthMoving = 0.997;
+/// What a shift that lets the fullest device take more memory has to leave of the time.
+constexpr double kWorthMemory = 0.997;
+
+Bytes most_memory(const Plan& plan) {
+  Bytes most;
+  for (const auto& [device, peak] : plan.predicted.peak_memory) most = std::max(most, peak);
+  return most;
+}
 
 EvenShape shape_of(const Plan& plan) { return {plan.stages.size(), plan.stages.front().replicas.size()}; }
 
@@ -210,11 +215,15 @@ class EvenPipelines {
       if (recompute_ != "none") recompute(other.stages);
       try {
         other.predicted = evaluated_claim(request_, other);
-        if (claimed_time(other) >= claimed_time(best.plan) * kWorthMoving) return false;
+        const Seconds time = claimed_time(other);
+        if (time >= claimed_time(best.plan)) return false;
         PlanResult result = judged(request_, {std::move(other), best.details, best.notes});
         auto* planned = std::get_if<Planned>(&result);
-        if (planned != nullptr) best = std::move(*planned);
-        return planned != nullptr;
+        if (planned == nullptr) return false;
+        const bool needs_more = most_memory(planned->plan) > most_memory(best.plan);
+        if (needs_more && time >= claimed_time(best.plan) * kWorthMemory) return false;
+        best = std::move(*planned);
+        return true;
       } catch (const InputError&) {
         return false;  // neighbours are not connected
       }
