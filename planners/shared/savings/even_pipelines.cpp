@@ -5,13 +5,13 @@
 #include "planners/shared/costs/pipeline_claim.hpp"
 #include "planners/shared/cuts/balanced_cuts.hpp"
 #include "planners/shared/cuts/equal_cuts.hpp"
-#include "planners/shared/cuts/shifted_layers.hpp"
 #include "planners/shared/savings/even_cut.hpp"
 #include "planners/shared/savings/fastest_plan.hpp"
 #include "planners/shared/savings/least_memory.hpp"
 #include "planners/shared/savings/memory_policy.hpp"
 #include "planners/shared/savings/saved_cut.hpp"
 #include "planners/shared/savings/saving_pipeline.hpp"
+#include "planners/shared/savings/shifted_plan.hpp"
 #include "planners/shared/savings/stage_devices.hpp"
 #include "sim/base/error.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -28,15 +28,6 @@
 
 namespace stagecraft {
 namespace {
-
-/// What a shift that lets the fullest device take more memory has to leave of the time.
-constexpr double kWorthMemory = 0.997;
-
-Bytes most_memory(const Plan& plan) {
-  Bytes most;
-  for (const auto& [device, peak] : plan.predicted.peak_memory) most = std::max(most, peak);
-  return most;
-}
 
 EvenShape shape_of(const Plan& plan) { return {plan.stages.size(), plan.stages.front().replicas.size()}; }
 
@@ -173,7 +164,7 @@ class EvenPipelines {
     Plan other = plan;
     other.stages = equal_cut(on_graph(request_, profile), plan, program, wish);
     if (other.stages.empty()) return std::nullopt;
-    if (recompute_ != "none") recompute(other.stages);
+    recompute_stages(other.stages, recompute_);
     other.predicted = pipeline_claim(request_.graph, request_.platform, other);
     return other;
   }
@@ -206,38 +197,13 @@ class EvenPipelines {
     return best;
   }
 
-  /// With several stages on a device their times add up, so the cut with the least largest stage need not be fast: the
-  /// plan with its layers shifted as long as that makes it faster, and it fits.
-  [[nodiscard]] Planned shifted(Planned best) const {
-    shift_layers(request_.graph, Plan(best.plan), [&](const std::vector<Stage>& stages) {
-      Plan other = best.plan;
-      other.stages = stages;
-      if (recompute_ != "none") recompute(other.stages);
-      try {
-        other.predicted = evaluated_claim(request_, other);
-        const Seconds time = claimed_time(other);
-        if (time >= claimed_time(best.plan)) return false;
-        PlanResult result = judged(request_, {std::move(other), best.details, best.notes});
-        auto* planned = std::get_if<Planned>(&result);
-        if (planned == nullptr) return false;
-        const bool needs_more = most_memory(planned->plan) > most_memory(best.plan);
-        if (needs_more && time >= claimed_time(best.plan) * kWorthMemory) return false;
-        best = std::move(*planned);
-        return true;
-      } catch (const InputError&) {
-        return false;  // neighbours are not connected
-      }
-    });
-    return best;
-  }
-
   /// A cut with the same largest stage, or with shifted layers, that fits as well, if its claim is as good and it is
   /// faster in an evaluation.
   [[nodiscard]] Planned faster(Planned best) const {
     const bool saves = std::ranges::any_of(best.plan.stages, [](const Stage& stage) { return !stage.memory.empty(); });
     if (saves && recompute_ == "none") return best;
     if (has_fixed_orders(request_.schedule) && !request_.only_shape)
-      return may_shift(request_.options) ? shifted(std::move(best)) : best;
+      return may_shift(request_.options) ? shifted_plan(request_, std::move(best), recompute_) : best;
     try {
       std::optional<Plan> other = equal(best.plan, EqualCut::Fastest, request_.graph);
       if (!other || claimed_time(*other) > claimed_time(best.plan)) return best;
@@ -338,18 +304,8 @@ class EvenPipelines {
     BalancedCuts& table = recomputes ? recomputing_ : usual_;
     plan.stages = placed_stages(request_.graph, request_.platform, placement, runs, table);
     plan.rounds_per_update = rounds_per_update(request_, shape.replicas);
-    if (recompute_ != "none") recompute(plan.stages);
+    recompute_stages(plan.stages, recompute_);
     return plan;
-  }
-
-  void recompute(std::vector<Stage>& stages) const {
-    for (Stage& stage : stages) {
-      if (recompute_ == "stage") {
-        stage.memory = {Recompute{stage.layers}};
-        continue;
-      }
-      for (const LayerId layer : stage.layers) stage.memory.emplace_back(Recompute{{layer}});
-    }
   }
 
   [[nodiscard]] Planned described(Planned planned) const {

@@ -1,0 +1,69 @@
+#include "planners/shared/savings/shifted_plan.hpp"
+
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/evaluated_claim.hpp"
+#include "planners/shared/costs/pipeline_claim.hpp"
+#include "planners/shared/cuts/shifted_layers.hpp"
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace stagecraft {
+namespace {
+
+/// What a shift that lets the fullest device take more memory has to leave of the time.
+constexpr double kWorthMemory = 0.997;
+
+Bytes most_memory(const Plan& plan) {
+  Bytes most;
+  for (const auto& [device, peak] : plan.predicted.peak_memory) most = std::max(most, peak);
+  return most;
+}
+
+/// The plan with these stages, if it is worth more than the best one.
+std::optional<Planned> better(const PlanRequest& request, const Planned& best, const std::vector<Stage>& stages) {
+  Plan other = best.plan;
+  other.stages = stages;
+  other.predicted = evaluated_claim(request, other);
+  const Seconds time = claimed_time(other);
+  if (time >= claimed_time(best.plan)) return std::nullopt;
+  PlanResult result = judged(request, {std::move(other), best.details, best.notes});
+  auto* planned = std::get_if<Planned>(&result);
+  if (planned == nullptr) return std::nullopt;
+  const bool takes_more = most_memory(planned->plan) > most_memory(best.plan);
+  if (takes_more && time >= claimed_time(best.plan) * kWorthMemory) return std::nullopt;
+  return std::move(*planned);
+}
+
+}  // namespace
+
+void recompute_stages(std::vector<Stage>& stages, const std::string& recompute) {
+  if (recompute == "none") return;
+  for (Stage& stage : stages) {
+    stage.memory.clear();
+    if (recompute == "stage") {
+      stage.memory = {Recompute{stage.layers}};
+      continue;
+    }
+    for (const LayerId layer : stage.layers) stage.memory.emplace_back(Recompute{{layer}});
+  }
+}
+
+Planned shifted_plan(const PlanRequest& request, Planned best, const std::string& recompute) {
+  shift_layers(request.graph, Plan(best.plan), [&](std::vector<Stage> stages) {
+    recompute_stages(stages, recompute);
+    try {
+      std::optional<Planned> other = better(request, best, stages);
+      if (other) best = *std::move(other);
+      return other.has_value();
+    } catch (const InputError&) {
+      return false;  // neighbours are not connected
+    }
+  });
+  return best;
+}
+
+}  // namespace stagecraft
