@@ -120,14 +120,26 @@ void refuse_times_of_network(const ComputedOptions& options) {
                    "'stagecraft model' computes the times, which do");
 }
 
+/// A device in the precision that is given, or in the one in which networks are computed for it.
+Description describe_known_device(const DeviceDescription& device, const DescribeOptions& options) {
+  DescribeOptions others = options;
+  others.computed.precision.reset();
+  refuse_computed_options(others, "is a device");
+  const std::optional<std::string> precision =
+      options.computed.precision ? options.computed.precision : usual_precision(device, {});
+  if (!precision) return describe_device(device);
+  try {
+    return describe_device(*find_device(device.name, *precision_of(*precision)));
+  } catch (const InputError& error) {
+    throw InputError(error.message(), {"", 0, 0, "--precision"}, error.hint());
+  }
+}
+
 /// A device or a network that the program knows by name.
 Description describe_known(const DescribeOptions& options, const ModelChoice& choice, const Settings& settings) {
   const std::optional<DeviceDescription> device = find_device(options.file);
   refuse_plan_options(options, device ? "is a device" : "is a network");
-  if (device) {
-    refuse_computed_options(options, "is a device");
-    return describe_device(*device);
-  }
+  if (device) return describe_known_device(*device, options);
   refuse_times_of_network(options.computed);
   settings.say("note: plan, compare and max-batch compute it for the devices of a platform: --model " + options.file);
   return describe_architecture(known_network(options.file, choice));

@@ -23,6 +23,21 @@ std::string rate_text(FlopsPerSecond rate) {
 
 Detail rate(FlopsPerSecond value) { return value > FlopsPerSecond(0) ? Detail(value.value()) : Detail(); }
 
+/// What the time of a product and of a block depends on beside operations and bytes; empty if on nothing.
+std::string shape_text(const DeviceDescription& device) {
+  std::string text;
+  if (device.tiling.processors > 0) {
+    text += "products with weights: tiles on " + std::to_string(device.tiling.processors) +
+            " multiprocessors, each as long as " + short_number(device.tiling.fill) + " more inner values, " +
+            percent(device.tiling.whole_waves) + " of the last wave whole; odd rows take " +
+            percent(device.tiling.odd_rows) + " more\n";
+  }
+  if (device.host.time > Seconds(0)) {
+    text += "the host launches a kernel in " + format_human_seconds(device.host.time) + "\n";
+  }
+  return text + "constants: " + (device.fit.empty() ? "assumed" : device.fit) + "\n";
+}
+
 }  // namespace
 
 Description describe_architecture(const Architecture& network) {
@@ -66,11 +81,12 @@ Description describe_device(const DeviceDescription& device) {
                             ", fp16 " + rate_text(device.fp16) + ", bf16 " + rate_text(device.bf16) + ", fp8 " +
                             rate_text(device.fp8) + "; profiles are computed in " + to_string(device.precision) + "\n";
   const Efficiency& share = device.efficiency;
-  const std::string reached =
-      "reached of these peaks: " + percent(share.convolution) + " in convolutions, " + percent(share.linear) +
-      " in linear layers, " + percent(share.matmul) + " in batched products; " + percent(share.memory) +
-      " of the memory bandwidth; starting a kernel takes " + format_human_seconds(device.launch_overhead) + "\n";
-  return {head + peaks + reached,
+  const std::string reached = "reached of these peaks: " + percent(share.convolution) + " in convolutions, " +
+                              percent(share.linear) + " in linear layers, " + percent(share.matmul) +
+                              " in batched products, " + percent(share.attention) + " in fused attention; " +
+                              percent(share.memory) + " of the memory bandwidth; starting a kernel takes " +
+                              format_human_seconds(device.launch_overhead) + "\n";
+  return {head + peaks + reached + shape_text(device),
           {{"kind", "device"},
            {"name", device.name},
            {"source", device.source},
@@ -85,8 +101,17 @@ Description describe_device(const DeviceDescription& device) {
            {"launch_overhead_s", device.launch_overhead.value()},
            {"efficiency", Detail::Record{{"convolution", share.convolution},
                                          {"linear", share.linear},
+                                         {"fp8", share.linear8},
                                          {"matmul", share.matmul},
-                                         {"memory", share.memory}}}}};
+                                         {"attention", share.attention},
+                                         {"memory", share.memory}}},
+           {"products", Detail::Record{{"processors", device.tiling.processors},
+                                       {"fill", device.tiling.fill},
+                                       {"whole_waves", device.tiling.whole_waves},
+                                       {"odd_rows", device.tiling.odd_rows}}},
+           {"host", Detail::Record{{"launch_s", device.host.time.value()}, {"jitter", device.host.jitter}}},
+           {"loss_traffic_bytes", device.loss_traffic},
+           {"fit", device.fit}}};
 }
 
 }  // namespace stagecraft

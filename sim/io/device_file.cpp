@@ -2,6 +2,8 @@
 
 #include "sim/io/yaml_values.hpp"
 
+#include <fmt/core.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +11,7 @@
 namespace stagecraft {
 namespace {
 
+constexpr double kMostOfUnbounded = 1e6;  ///< of what has no bound by its meaning
 constexpr Seconds kUsualLaunchOverhead{5e-6};
 
 double read_share(const YamlNode& node) {
@@ -17,14 +20,42 @@ double read_share(const YamlNode& node) {
   return share;
 }
 
+/// Where attention is not given, it is as efficient as products of activations; products in 8 bit as those in 16.
 Efficiency read_efficiency(const YamlNode& node) {
-  node.allow_keys({"convolution", "linear", "matmul", "memory"});
+  node.allow_keys({"convolution", "linear", "fp8", "matmul", "attention", "memory"});
   Efficiency efficiency;
   if (const auto share = node.find("convolution")) efficiency.convolution = read_share(*share);
-  if (const auto share = node.find("linear")) efficiency.linear = read_share(*share);
-  if (const auto share = node.find("matmul")) efficiency.matmul = read_share(*share);
+  if (const auto share = node.find("linear")) efficiency.linear = efficiency.linear8 = read_share(*share);
+  if (const auto share = node.find("fp8")) efficiency.linear8 = read_share(*share);
+  if (const auto share = node.find("matmul")) efficiency.matmul = efficiency.attention = read_share(*share);
+  if (const auto share = node.find("attention")) efficiency.attention = read_share(*share);
   if (const auto share = node.find("memory")) efficiency.memory = read_share(*share);
   return efficiency;
+}
+
+double read_up_to(const YamlNode& node, double most) {
+  const double number = read_number(node);
+  if (number > most) node.fail_expected(fmt::format("a number from 0 to {}", most));
+  return number;
+}
+
+Tiling read_tiling(const YamlNode& node) {
+  constexpr std::int64_t kMostProcessors = 1'000'000;
+  node.allow_keys({"processors", "fill", "whole_waves", "odd_rows"});
+  Tiling tiling;
+  tiling.processors = read_count(node.at("processors"), 1, kMostProcessors);
+  if (const auto fill = node.find("fill")) tiling.fill = read_up_to(*fill, kMostOfUnbounded);
+  if (const auto share = node.find("whole_waves")) tiling.whole_waves = read_up_to(*share, 1.0);
+  if (const auto part = node.find("odd_rows")) tiling.odd_rows = read_up_to(*part, kMostOfUnbounded);
+  return tiling;
+}
+
+HostLaunches read_host(const YamlNode& node) {
+  node.allow_keys({"launch", "jitter"});
+  HostLaunches host;
+  host.time = read_moment(node.at("launch"));
+  if (const auto jitter = node.find("jitter")) host.jitter = read_up_to(*jitter, kMostOfUnbounded);
+  return host;
 }
 
 Precision read_precision(const YamlNode& node, const DeviceDescription& device) {
@@ -43,7 +74,7 @@ DeviceDescription parse_device(std::string_view text, const std::string& file_na
   const YamlNode root = parse_yaml(text, file_name);
   check_schema(root, "stagecraft/device/1");
   root.allow_keys({"schema", "device", "source", "memory", "memory_bandwidth", "fp32", "tf32", "fp16", "bf16", "fp8",
-                   "precision", "launch_overhead", "efficiency"});
+                   "precision", "launch_overhead", "efficiency", "products", "host", "loss_traffic"});
   DeviceDescription device;
   device.name = read_name(root.at("device"));
   device.source = read_text(root.at("source"));
@@ -65,6 +96,10 @@ DeviceDescription parse_device(std::string_view text, const std::string& file_na
   const auto overhead = root.find("launch_overhead");
   device.launch_overhead = overhead ? read_moment(*overhead) : kUsualLaunchOverhead;
   if (const auto efficiency = root.find("efficiency")) device.efficiency = read_efficiency(*efficiency);
+  if (const auto products = root.find("products")) device.tiling = read_tiling(*products);
+  if (const auto host = root.find("host")) device.host = read_host(*host);
+  if (const auto traffic = root.find("loss_traffic"))
+    device.loss_traffic = static_cast<double>(read_bytes(*traffic).value());
   device.summary = device.name + " of " + file_name + ", computing in " + to_string(device.precision);
   return device;
 }

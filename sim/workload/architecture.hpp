@@ -27,6 +27,7 @@ enum class OperatorKind {
   Pooling,        ///< the backward reads the kept indices only
   Pointwise,      ///< activation, dropout, addition, loss: bound by memory traffic
   Softmax,        ///< bound by memory traffic
+  Loss,           ///< an operator of two of a loss over words, each of which reads the logits; bound by memory traffic
   Normalization,  ///< bound by memory traffic
   Recurrent,      ///< weighted; one product over the whole sequence, then one small product for each step
 };

@@ -1,7 +1,7 @@
 #include "sim/workload/build_model.hpp"
 
 #include "sim/base/error.hpp"
-#include "sim/workload/operator_cost.hpp"
+#include "sim/workload/network_costs.hpp"
 #include "sim/workload/places.hpp"
 
 #include <fmt/core.h>
@@ -25,6 +25,7 @@ struct Build {
   IndexVector<OperatorId, LayerId> layer_of;
   IndexVector<LayerId, std::vector<OperatorId>> members;
   IndexVector<OperatorId, char> is_kept;  ///< whether some operator's backward needs the output
+  IndexVector<OperatorId, OperatorCost> costs;
 };
 
 /// Refuses tensors that are too large for a model file, before any sum of bytes can overflow.
@@ -191,19 +192,30 @@ void add_exchanges(const Build& build, const Operator& op, const OperatorCost& c
   }
 }
 
+LayerTimes times_of(const Build& build, const std::vector<OperatorId>& operators) {
+  LayerTimes sum;
+  for (const OperatorId id : operators) {
+    const OperatorCost& cost = build.costs[id];
+    sum.forward += rounded(cost.forward);
+    sum.backward += rounded(cost.backward_input + cost.backward_weight);
+    sum.backward_weight += rounded(cost.backward_weight);
+  }
+  return {rounded(sum.forward), rounded(sum.backward), rounded(sum.backward_weight)};
+}
+
 void add_operators(const Build& build, LayerId id, Layer& layer) {
   layer.parameters = parameters_of(build, build.members[id]);
   layer.experts = expert_parameters_of(build, build.members[id]);
   layer.stash = sum_of(build, kept(build, id));
   for (const OperatorId member : build.members[id]) {
     const Operator& op = build.net.operators[member];
-    const OperatorCost cost = operator_cost(op, build.device, build.device.precision, build.samples);
+    const OperatorCost& cost = build.costs[member];
     layer.stash += Bytes(op.saved_bytes * build.samples);
     layer.stash += values_bytes(build, op.saved_values + op.kernel.group.kept_values);
     layer.workspace = std::max(layer.workspace, operator_workspace(build, member, cost.scratch));
     add_exchanges(build, op, cost, layer);
   }
-  const LayerTimes times = computed_times(build.net, build.members[id], build.device, build.samples);
+  const LayerTimes times = times_of(build, build.members[id]);
   layer.forward = times.forward;
   layer.backward = times.backward;
   layer.backward_weight = times.backward_weight;
@@ -284,7 +296,8 @@ std::string describe_source(const Architecture& net, const DeviceDescription& de
   std::string text = "computed, not measured: architecture " + net.name + " (" + net.summary +
                      ") on the device description " + device.name + " in " + to_string(device.precision) +
                      " by the cost model of docs/explanation/cost-model.md, at " + to_string(granularity) +
-                     " granularity; " + std::to_string(parameter_count(net)) + " parameters";
+                     " granularity" + (device.fit.empty() ? "" : ", with constants " + device.fit) + "; " +
+                     std::to_string(parameter_count(net)) + " parameters";
   if (tied > 0) text += " and " + std::to_string(tied) + " in tied copies";
   const std::int64_t active = active_parameter_count(net);
   if (active < parameter_count(net)) text += ", of which a token uses " + std::to_string(active);
@@ -293,9 +306,9 @@ std::string describe_source(const Architecture& net, const DeviceDescription& de
 
 /// The profile of the network that `net` is or that it is a member's part of; name, source and work are left out.
 LayerGraph profile_of(const Architecture& net, const DeviceDescription& device, std::int64_t samples,
-                      Granularity granularity) {
+                      Granularity granularity, std::int64_t members) {
   require_countable(net, samples);
-  Build build{net, device, samples, {}, {}, outputs_kept(net)};
+  Build build{net, device, samples, {}, {}, outputs_kept(net), network_costs(net, device, samples, members)};
   LayerGraph graph;
   graph.device_kind = device.name;
   graph.precision = to_string(device.precision);
@@ -319,22 +332,10 @@ IndexVector<LayerId, std::vector<OperatorId>> operators_of_layers(const Architec
   return grouped(places_of(architecture, granularity));
 }
 
-LayerTimes computed_times(const Architecture& architecture, const std::vector<OperatorId>& operators,
-                          const DeviceDescription& device, std::int64_t samples) {
-  LayerTimes sum;
-  for (const OperatorId id : operators) {
-    const OperatorCost cost = operator_cost(architecture.operators[id], device, device.precision, samples);
-    sum.forward += rounded(cost.forward);
-    sum.backward += rounded(cost.backward_input + cost.backward_weight);
-    sum.backward_weight += rounded(cost.backward_weight);
-  }
-  return {rounded(sum.forward), rounded(sum.backward), rounded(sum.backward_weight)};
-}
-
 Model build_model(const Architecture& architecture, const DeviceDescription& device, std::int64_t microbatch_size,
                   Granularity granularity, const Degrees& degrees) {
   STAGECRAFT_CHECK(microbatch_size > 0, "a positive microbatch size");
-  LayerGraph graph = profile_of(member_of(architecture, degrees), device, microbatch_size, granularity);
+  LayerGraph graph = profile_of(member_of(architecture, degrees), device, microbatch_size, granularity, degrees.tensor);
   graph.name = architecture.name;
   graph.source = describe_source(architecture, device, granularity, degrees);
   graph.work = {forward_flops(architecture), masked_flops(architecture), architecture.tokens};

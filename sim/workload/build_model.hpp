@@ -14,14 +14,8 @@ namespace stagecraft {
 [[nodiscard]] IndexVector<LayerId, std::vector<OperatorId>> operators_of_layers(const Architecture& architecture,
                                                                                 Granularity granularity);
 
-/// The times of a layer of these operators on `device`, in the device's own precision, each operator's rounded to the
-/// nanosecond.
-/// **Throws** InputError where the device lacks the precision.
-[[nodiscard]] LayerTimes computed_times(const Architecture& architecture, const std::vector<OperatorId>& operators,
-                                        const DeviceDescription& device, std::int64_t samples);
-
 /// A profile computed instead of measured: the operators of each layer timed one after the other on `device`, in the
-/// device's own precision.
+/// device's own precision (`network_costs`).
 ///
 /// A layer's figures: times (of each operator, rounded to the nanosecond) and parameters (tied copies included) are
 /// sums over its operators; `output` is the sum of the tensors that other layers read; `stash` is every tensor that the

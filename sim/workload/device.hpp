@@ -35,9 +35,29 @@ inline constexpr std::array kAllPrecisions{Precision::Fp32, Precision::Tf32, Pre
 struct Efficiency {
   double convolution = 0.6;
   double linear = 0.8;
-  double matmul = 0.5;  ///< batched products of activations, smaller than those with weights
-  double memory = 0.8;  ///< of the memory bandwidth
+  double linear8 = 0.8;    ///< products with weights in 8 bit, of the peak in 8 bit
+  double matmul = 0.5;     ///< batched products of activations, smaller than those with weights
+  double attention = 0.5;  ///< the same in one kernel with the softmax between them
+  double memory = 0.8;     ///< of the memory bandwidth
   friend bool operator==(const Efficiency&, const Efficiency&) = default;
+};
+
+/// How the time of a product with weights depends on its shape. It is divided into tiles, which the multiprocessors of
+/// a device compute side by side; the last tiles keep only some of them busy.
+struct Tiling {
+  std::int64_t processors = 0;  ///< 0: the time is in proportion to the operations
+  double fill = 0;              ///< values of the inner dimension that each tile takes in addition
+  double whole_waves = 1;       ///< 1: a part of the processors takes as long as all; 0: in proportion
+  double odd_rows = 0;          ///< part of the time that is added if rows are no multiples of 16 bytes
+  friend bool operator==(const Tiling&, const Tiling&) = default;
+};
+
+/// The host that launches kernels one after the other, which the device may wait for.
+struct HostLaunches {
+  Seconds time;  ///< of one kernel; 0: the device never waits
+  double jitter =
+      0;  ///< part of it that is added for each doubling of a tensor group, whose members wait for each other
+  friend bool operator==(const HostLaunches&, const HostLaunches&) = default;
 };
 
 /// A kind of device, as the cost model needs it.
@@ -52,9 +72,14 @@ struct DeviceDescription {
   FlopsPerSecond fp8;   ///< 0: likewise
   BytesPerSecond memory_bandwidth;
   Bytes memory;
-  Seconds launch_overhead;                ///< of one kernel
+  Seconds launch_overhead;                ///< of one kernel, on the device
   Precision precision = Precision::Fp32;  ///< the mode that profiles are computed in
   Efficiency efficiency;
+  Tiling tiling;
+  HostLaunches host;
+  double loss_traffic =
+      0;            ///< bytes that a loss over words moves for each logit in the forward; 0: what its tensors say
+  std::string fit;  ///< what these constants were fitted to; empty: they are assumed
   friend bool operator==(const DeviceDescription&, const DeviceDescription&) = default;
 };
 

@@ -184,10 +184,11 @@ OperatorId add_tied_decoder(Draft& draft, std::string_view words, OperatorId inp
 
 OperatorId add_loss(Draft& draft, OperatorId logits, std::int64_t tokens, std::int64_t vocabulary) {
   Operator softmax = pointwise(logits, tokens * vocabulary);
-  softmax.kind = OperatorKind::Softmax;
+  softmax.kind = OperatorKind::Loss;
   softmax.saved_bytes = kLogitBytes * tokens * vocabulary;
   const OperatorId logarithms = add_operator(draft, "log_softmax", softmax);
   Operator loss;
+  loss.kind = OperatorKind::Loss;
   loss.inputs = {logarithms};
   loss.input_values = tokens * vocabulary;
   loss.output_values = 1;

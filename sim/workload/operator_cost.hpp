@@ -14,11 +14,15 @@ struct OperatorCost {
   Seconds backward_input;   ///< gradient of its inputs
   Seconds backward_weight;  ///< gradient of its parameters
   Bytes scratch;            ///< held by the algorithm while it runs, in either direction
+  double forward_kernels = 1;
+  double backward_kernels = 1;
   friend bool operator==(const OperatorCost&, const OperatorCost&) = default;
 };
 
-/// Times by the roofline. A weighted operator's backward is two kernels, one for each gradient, each with as many
-/// operations as the forward; an operator that reads the network's input only has no input gradient. A 3x3 stride-1
+/// Times of the device alone, by the roofline and, of products with weights, by their shape (`product_time`). A
+/// weighted operator's backward is two kernels, one for each gradient, each with as many operations as the forward; an
+/// operator that reads the network's input only has no input gradient. In 8 bit a product's operands are converted
+/// first. A loss moves what the device's description says, in the backward half of it. A 3x3 stride-1
 /// convolution in fp32 takes the faster of a direct convolution and Winograd's F(4x4, 3x3) in three kernels (transform
 /// the input, multiply, transform the output); Winograd only while its transformed tensors take at most 4 GiB.
 /// A recurrent operator is one kernel over the inputs of all steps and one kernel for each step, which reads the

@@ -51,7 +51,31 @@ TEST_CASE("device file: every key") {
   CHECK(device.fp16 == FlopsPerSecond(53.8e12));
   CHECK(device.precision == Precision::Fp16);
   CHECK(device.launch_overhead == Seconds(0));
-  CHECK(device.efficiency == Efficiency{.convolution = 0.4, .linear = 0.5, .matmul = 0.3, .memory = 1.0});
+  CHECK(device.efficiency ==
+        Efficiency{.convolution = 0.4, .linear = 0.5, .linear8 = 0.5, .matmul = 0.3, .attention = 0.3, .memory = 1.0});
+  CHECK(device.tiling == Tiling{});
+  CHECK(device.host == HostLaunches{});
+}
+
+TEST_CASE("device file: what the shape of a product, the host and a loss take") {
+  const DeviceDescription device =
+      parse_device(kStart +
+                       "efficiency: {linear: 0.5, fp8: 0.4, matmul: 0.3, attention: 0.6}\n"
+                       "products: {processors: 68, fill: 100, whole_waves: 0, odd_rows: 0.5}\n"
+                       "host: {launch: 8 us, jitter: 0.05}\nloss_traffic: 10 B\n",
+                   "d.yaml");
+  CHECK(device.efficiency.linear8 == 0.4);
+  CHECK(device.efficiency.attention == 0.6);
+  CHECK(device.tiling == Tiling{.processors = 68, .fill = 100, .whole_waves = 0, .odd_rows = 0.5});
+  CHECK(device.host == HostLaunches{Seconds(8e-6), 0.05});
+  CHECK(device.loss_traffic == 10);
+  CHECK(refusal(kStart + "products: {fill: 1}\n") == "d.yaml:7:11: products: the key 'processors' is missing");
+  CHECK(refusal(kStart + "products: {processors: 0}\n") ==
+        "d.yaml:7:24: products.processors: expected a whole number of at least 1, found '0'");
+  CHECK(refusal(kStart + "products: {processors: 1, whole_waves: 1.5}\n") ==
+        "d.yaml:7:40: products.whole_waves: expected a number from 0 to 1, found '1.5'");
+  CHECK(refusal(kStart + "host: {launch: 8 us, jitter: 2000000}\n") ==
+        "d.yaml:7:30: host.jitter: expected a number from 0 to 1000000, found '2000000'");
 }
 
 TEST_CASE("device file: defects are refused where they are") {

@@ -19,7 +19,8 @@ DeviceDescription round_device() {
   device.fp16 = FlopsPerSecond(100e12);
   device.memory_bandwidth = BytesPerSecond(1e12);
   device.launch_overhead = Seconds(1e-6);
-  device.efficiency = {.convolution = 0.5, .linear = 0.5, .matmul = 0.5, .memory = 0.5};
+  device.efficiency = {
+      .convolution = 0.5, .linear = 0.5, .linear8 = 0.5, .matmul = 0.5, .attention = 0.5, .memory = 0.5};
   return device;
 }
 
@@ -63,13 +64,16 @@ TEST_CASE("operator_cost: half precision halves activations and parameters") {
 }
 
 // 2e9 operations at 1e14/s = 20 us in 8 bit, at 5e13/s = 40 us in 16 bit; 3 x 2 MB at 5e11 B/s = 12 us. The weights
-// and activations are stored in 16 bit.
+// and activations are stored in 16 bit; 3 MB are moved to convert the input, 4 MB for the gradient of the output.
 TEST_CASE("operator_cost: in fp8 products with weights run in 8 bit, those of the head and of activations in 16") {
   DeviceDescription device = round_device();
   device.fp8 = FlopsPerSecond(200e12);
   Operator op = linear(1000, 1000, 1000);
   const auto forward = [&] { return operator_cost(op, device, Precision::Fp8, 1).forward.value(); };
-  CHECK(forward() == doctest::Approx(21e-6).epsilon(1e-12));
+  CHECK(forward() == doctest::Approx(27e-6).epsilon(1e-12));
+  const OperatorCost cost = operator_cost(op, device, Precision::Fp8, 1);
+  CHECK(cost.backward_input.value() == doctest::Approx(29e-6).epsilon(1e-12));
+  CHECK(cost.backward_weight.value() == doctest::Approx(21e-6).epsilon(1e-12));
   op.layer = "head";
   CHECK(forward() == doctest::Approx(41e-6).epsilon(1e-12));
   op.layer = "block0.attention";
@@ -79,7 +83,30 @@ TEST_CASE("operator_cost: in fp8 products with weights run in 8 bit, those of th
   device.fp16 = {};
   CHECK_THROWS_AS(static_cast<void>(forward()), InputError);  // no rate for what is left in 16 bit
   device.bf16 = FlopsPerSecond(100e12);
-  CHECK(forward() == doctest::Approx(21e-6).epsilon(1e-12));
+  CHECK(forward() == doctest::Approx(27e-6).epsilon(1e-12));
+}
+
+// A loss over 1e6 logits: 4 MB read twice, 4 MB written and 4 bytes: 24.000008 us at 5e11 B/s. With 10 bytes for each
+// logit 20 us, of which each operator takes half; the backward half of it.
+TEST_CASE("operator_cost: a loss moves what its tensors say, or what the device does for each logit") {
+  Operator softmax;
+  softmax.kind = OperatorKind::Loss;
+  softmax.inputs = {OperatorId(0)};
+  softmax.input_values = softmax.output_values = 1'000'000;
+  Operator loss = softmax;
+  loss.output_values = 1;
+  DeviceDescription device = round_device();
+  const auto forward = [&] {
+    return (operator_cost(softmax, device, Precision::Fp32, 1).forward +
+            operator_cost(loss, device, Precision::Fp32, 1).forward)
+        .value();
+  };
+  CHECK(forward() == doctest::Approx(24.000008e-6 + 2e-6).epsilon(1e-9));
+  device.loss_traffic = 10;
+  CHECK(forward() == doctest::Approx(20e-6 + 2e-6).epsilon(1e-9));
+  const OperatorCost half = operator_cost(softmax, device, Precision::Fp32, 2);
+  CHECK(half.forward.value() == doctest::Approx(20e-6 + 1e-6).epsilon(1e-9));
+  CHECK(half.backward_input.value() == doctest::Approx(10e-6 + 1e-6).epsilon(1e-9));
 }
 
 // ReLU of 1e6 values: 8 MB forward = 16 us; backward reads gradient and kept output, writes: 12 MB = 24 us.

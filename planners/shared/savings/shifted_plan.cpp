@@ -14,8 +14,10 @@
 namespace stagecraft {
 namespace {
 
-/// What a shift that lets the fullest device take more memory has to leave of the time.
+/// What a shift has to leave of the time if it may let the fullest device take more memory.
 constexpr double kWorthMemory = 0.997;
+
+enum class Memory { More, NoMore };
 
 Bytes most_memory(const Plan& plan) {
   Bytes most;
@@ -24,17 +26,17 @@ Bytes most_memory(const Plan& plan) {
 }
 
 /// The plan with these stages, if it is worth more than the best one.
-std::optional<Planned> better(const PlanRequest& request, const Planned& best, const std::vector<Stage>& stages) {
+std::optional<Planned> better(const PlanRequest& request, const Planned& best, const std::vector<Stage>& stages,
+                              Memory memory) {
   Plan other = best.plan;
   other.stages = stages;
   other.predicted = evaluated_claim(request, other);
-  const Seconds time = claimed_time(other);
-  if (time >= claimed_time(best.plan)) return std::nullopt;
+  const double worth = memory == Memory::More ? kWorthMemory : 1.0;
+  if (claimed_time(other) >= claimed_time(best.plan) * worth) return std::nullopt;
   PlanResult result = judged(request, {std::move(other), best.details, best.notes});
   auto* planned = std::get_if<Planned>(&result);
   if (planned == nullptr) return std::nullopt;
-  const bool takes_more = most_memory(planned->plan) > most_memory(best.plan);
-  if (takes_more && time >= claimed_time(best.plan) * kWorthMemory) return std::nullopt;
+  if (memory == Memory::NoMore && most_memory(planned->plan) > most_memory(best.plan)) return std::nullopt;
   return std::move(*planned);
 }
 
@@ -53,16 +55,18 @@ void recompute_stages(std::vector<Stage>& stages, const std::string& recompute) 
 }
 
 Planned shifted_plan(const PlanRequest& request, Planned best, const std::string& recompute) {
-  shift_layers(request.graph, Plan(best.plan), [&](std::vector<Stage> stages) {
-    recompute_stages(stages, recompute);
-    try {
-      std::optional<Planned> other = better(request, best, stages);
-      if (other) best = *std::move(other);
-      return other.has_value();
-    } catch (const InputError&) {
-      return false;  // neighbours are not connected
-    }
-  });
+  for (const Memory memory : {Memory::More, Memory::NoMore}) {
+    shift_layers(request.graph, Plan(best.plan), [&](std::vector<Stage> stages) {
+      recompute_stages(stages, recompute);
+      try {
+        std::optional<Planned> other = better(request, best, stages, memory);
+        if (other) best = *std::move(other);
+        return other.has_value();
+      } catch (const InputError&) {
+        return false;  // neighbours are not connected
+      }
+    });
+  }
   return best;
 }
 

@@ -11,10 +11,10 @@ namespace stagecraft {
 void recompute_stages(std::vector<Stage>& stages, const std::string& recompute);
 
 /// With several stages on a device their times add up, so the cut with the least largest stage need not be fast: the
-/// plan with its layers shifted (`shift_layers`) as long as that makes it faster, and it fits. A shift with which the
-/// fullest device takes more memory has to save three thousandths of the time.
+/// plan with its layers shifted (`shift_layers`), and it fits: first while a shift saves three thousandths of the time,
+/// then while one saves any and the fullest device needs no more memory.
 /// **Requires** a plan that has been judged and has no memory actions but those of `recompute`.
-/// **Cost** an evaluation for each shift that is tried.
+/// **Cost** an evaluation for each shift that is tried, twice as many as `shift_layers` tries at most.
 [[nodiscard]] Planned shifted_plan(const PlanRequest& request, Planned best, const std::string& recompute);
 
 }  // namespace stagecraft
