@@ -270,9 +270,7 @@ void check_listed(Judge& judge) {
 
 void refuse_marks(Judge& judge) {
   for (const DeviceOrder& order : judge.schedule.devices) {
-    const bool has_marks =
-        std::ranges::any_of(order.actions, [](const Action& action) { return is_mark(action.kind); });
-    if (!has_marks) continue;
+    if (!has_marks(order)) continue;
     judge.sentences.push_back(judge.name(order.device) + " has sends or receives, but transfers are " +
                               to_string(judge.schedule.transfers) + ", not explicit, stream or blocking");
   }
