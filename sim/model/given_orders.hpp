@@ -20,11 +20,13 @@ struct GivenOrders {
   friend bool operator==(const GivenOrders&, const GivenOrders&) = default;
 };
 
-/// Whether the orders of devices have sends or receives.
+/// Whether the order has sends or receives.
+[[nodiscard]] inline bool has_marks(const DeviceOrder& order) {
+  return std::ranges::any_of(order.actions, is_mark, &Action::kind);
+}
+/// Whether some device's order has.
 [[nodiscard]] inline bool has_marks(const Schedule& schedule) {
-  return std::ranges::any_of(schedule.devices, [](const DeviceOrder& order) {
-    return std::ranges::any_of(order.actions, [](const Action& action) { return is_mark(action.kind); });
-  });
+  return std::ranges::any_of(schedule.devices, [](const DeviceOrder& order) { return has_marks(order); });
 }
 
 }  // namespace stagecraft

@@ -3,7 +3,9 @@
 #include "sim/base/counted.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/fixed/device_order.hpp"
 #include "sim/schedule/stage_program.hpp"
+#include "sim/schedule/transfer_ends.hpp"
 
 #include <fmt/core.h>
 
@@ -239,20 +241,6 @@ void check_caps(Judge& judge) {
   }
 }
 
-/// The sends and receives that a stage needs for one microbatch if the orders list transfers.
-std::array<bool, kKinds> needed_marks(const Judge& judge, StageId stage, std::uint32_t microbatch) {
-  std::array<bool, kKinds> needed{};
-  for (const Boundary& boundary : judge.boundaries) {
-    if (boundary.from != stage && boundary.to != stage) continue;
-    const DeviceId from = judge.runner(boundary.from, microbatch);
-    const DeviceId to = judge.runner(boundary.to, microbatch);
-    if (from == to) continue;
-    needed[index_of(boundary.from == stage ? ActionKind::SendActivation : ActionKind::ReceiveActivation)] = true;
-    needed[index_of(boundary.from == stage ? ActionKind::ReceiveGradient : ActionKind::SendGradient)] = true;
-  }
-  return needed;
-}
-
 void check_listed(Judge& judge) {
   const std::string transfers = std::string(to_string(judge.schedule.transfers)) + " transfers";
   for (const Stage& stage : judge.plan.stages) {
@@ -260,19 +248,21 @@ void check_listed(Judge& judge) {
     judge.sentences.push_back(transfers + " are not possible with stages that divide their microbatches");
     return;
   }
+  const TransferEnds ends(judge.boundaries, judge.replicas);
   for (const auto& [key, replica] : judge.told) {
     if (!replica.strict) {
       judge.sentences.push_back(judge.name(key.first) + " has the discipline 'ready': " + transfers + " need 'strict'");
     }
     for (const auto& [microbatch, mentions] : replica.microbatches) {
-      const std::array<bool, kKinds> needed = needed_marks(judge, replica.stage, microbatch);
       for (std::size_t kind = index_of(ActionKind::SendActivation); kind < kKinds; ++kind) {
-        if (needed[kind] == (mentions.count[kind] > 0)) continue;
-        const std::string work = work_name(static_cast<ActionKind>(kind), microbatch, replica.stage);
+        const auto mark = static_cast<ActionKind>(kind);
+        const bool is_needed = !ends.of(action_of(mark, replica.stage.value(), microbatch)).empty();
+        if (is_needed == mentions.has(mark)) continue;
         judge.sentences.push_back(
-            judge.name(key.first) + (needed[kind] ? " lacks the " : " has the ") + work +
-            (needed[kind] ? present_work(judge, key.first, mentions)
-                          : judge.at_step(key.first, mentions.at[kind]) + ", but nothing is transferred there"));
+            judge.name(key.first) + (is_needed ? " lacks the " : " has the ") +
+            work_name(mark, microbatch, replica.stage) +
+            (is_needed ? present_work(judge, key.first, mentions)
+                       : judge.at_step(key.first, mentions.at[kind]) + ", but nothing is transferred there"));
       }
     }
   }
@@ -280,9 +270,7 @@ void check_listed(Judge& judge) {
 
 void refuse_marks(Judge& judge) {
   for (const DeviceOrder& order : judge.schedule.devices) {
-    const bool has_marks =
-        std::ranges::any_of(order.actions, [](const Action& action) { return is_mark(action.kind); });
-    if (!has_marks) continue;
+    if (!has_marks(order)) continue;
     judge.sentences.push_back(judge.name(order.device) + " has sends or receives, but transfers are " +
                               to_string(judge.schedule.transfers) + ", not explicit, stream or blocking");
   }

@@ -3,8 +3,9 @@
 #include "sim/base/error.hpp"
 #include "sim/model/given_orders.hpp"
 #include "sim/model/plan.hpp"
-#include "sim/model/replicas.hpp"
 #include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/fixed/device_order.hpp"
+#include "sim/schedule/transfer_ends.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -25,6 +26,17 @@ struct Result {
   bool gradient = false;
   friend auto operator<=>(const Result&, const Result&) = default;
 };
+
+Action send_of(const Result& result) {
+  const ActionKind kind = result.gradient ? ActionKind::SendGradient : ActionKind::SendActivation;
+  return action_of(kind, result.stage.value(), result.microbatch);
+}
+
+/// The receive of what the result is computed from.
+Action receive_for(const Result& result) {
+  const ActionKind kind = result.gradient ? ActionKind::ReceiveGradient : ActionKind::ReceiveActivation;
+  return action_of(kind, result.stage.value(), result.microbatch);
+}
 
 bool gives_result(ActionKind kind) { return kind != ActionKind::BackwardWeight; }
 
@@ -66,13 +78,11 @@ std::vector<std::size_t> parameter_turns(const std::vector<Action>& actions) {
 class TransferLister {
  public:
   TransferLister(const LayerGraph& graph, const Plan& plan, const Schedule& schedule)
-      : replicas_(plan), schedule_(schedule), listed_(schedule.devices.size()), next_(schedule.devices.size()) {
-    next_stages_.resize(plan.stages.size());
-    stages_before_.resize(plan.stages.size());
-    for (const Boundary& boundary : boundaries(graph, plan)) {
-      next_stages_[boundary.from.value()].push_back(boundary.to);
-      stages_before_[boundary.to.value()].push_back(boundary.from);
-    }
+      : replicas_(plan),
+        ends_(boundaries(graph, plan), replicas_),
+        schedule_(schedule),
+        listed_(schedule.devices.size()),
+        next_(schedule.devices.size()) {
     for (std::size_t i = 0; i < schedule.devices.size(); ++i) {
       positions_[schedule.devices[i].device] = i;
       pauses_.push_back(parameter_turns(schedule.devices[i].actions));
@@ -103,16 +113,9 @@ class TransferLister {
     return turns;
   }
 
-  /// The stages whose results of the kind the stage takes, or with `forth` those that take its own.
-  [[nodiscard]] const std::vector<StageId>& neighbours(const Result& of, bool forth) const {
-    return (of.gradient == forth ? stages_before_ : next_stages_)[of.stage.value()];
-  }
-  [[nodiscard]] std::size_t runner(StageId stage, std::uint32_t microbatch) const {
-    return positions_.at(replicas_[replicas_.runners(stage, microbatch).front()].device);
-  }
   [[nodiscard]] bool has_inputs(const Result& result) const {
-    return std::ranges::all_of(neighbours(result, false), [&](StageId source) {
-      return made_.contains({source, result.microbatch, result.gradient});
+    return std::ranges::all_of(ends_.all(receive_for(result)), [&](const BoundaryEnd& end) {
+      return made_.contains({end.peer, result.microbatch, result.gradient});
     });
   }
 
@@ -138,47 +141,33 @@ class TransferLister {
       if (gives_result(action->kind)) results.push_back(result_of(*action));
     }
     std::ranges::sort(results, {}, &Result::gradient);  // the activation of a pair leaves first
-    for (const Result& result : results) send(device, result);
+    for (const Result& result : results) send(result);
     next_[device] = end;
     return true;
   }
 
-  void send(std::size_t device, const Result& result) {
+  /// Once the last of the tensors that a stage takes is on its way, one receive is for those of other devices.
+  void send(const Result& result) {
     made_.insert(result);
-    bool leaves = false;
-    for (const StageId target : neighbours(result, true)) {
-      leaves = leaves || runner(target, result.microbatch) != device;
-    }
-    if (leaves) list(device, result.gradient ? ActionKind::SendGradient : ActionKind::SendActivation, result);
-    for (const StageId target : neighbours(result, true)) {
-      const Result at{target, result.microbatch, result.gradient};
-      if (has_inputs(at)) receive(at);
+    list(send_of(result));
+    for (const BoundaryEnd& end : ends_.all(send_of(result))) {
+      const Result next{end.peer, result.microbatch, result.gradient};
+      if (has_inputs(next)) list(receive_for(next));
     }
   }
 
-  /// The last of the tensors that the stage takes is on its way: one receive is for those of other devices.
-  void receive(const Result& at) {
-    const std::size_t device = runner(at.stage, at.microbatch);
-    const bool arrives = std::ranges::any_of(neighbours(at, false),
-                                             [&](StageId source) { return runner(source, at.microbatch) != device; });
-    if (arrives) list(device, at.gradient ? ActionKind::ReceiveGradient : ActionKind::ReceiveActivation, at);
-  }
-
-  void list(std::size_t device, ActionKind kind, const Result& of) {
-    Action action;
-    action.kind = kind;
-    action.stage = of.stage;
-    action.microbatch = of.microbatch;
-    listed_[device].push_back(action);
+  void list(const Action& mark) {
+    if (ends_.of(mark).empty()) return;
+    const ReplicaId runner = replicas_.runners(mark.stage, mark.microbatch).front();
+    listed_[positions_.at(replicas_[runner].device)].push_back(mark);
   }
 
   Replicas replicas_;
+  TransferEnds ends_;
   const Schedule& schedule_;
   std::vector<std::vector<Action>> listed_;
   std::vector<std::size_t> next_;                 ///< by device: its first action that is not placed
   std::vector<std::vector<std::size_t>> pauses_;  ///< by device, by action: turns that are left before it
-  std::vector<std::vector<StageId>> next_stages_;
-  std::vector<std::vector<StageId>> stages_before_;
   std::map<DeviceId, std::size_t> positions_;
   std::set<Result> made_;
 };

@@ -1,5 +1,6 @@
 #include "sim/schedule/one_f_one_b.hpp"
 
+#include "sim/schedule/fixed/device_order.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/list/choose_order.hpp"
 #include "sim/schedule/list/fastest_list.hpp"
@@ -27,11 +28,7 @@ void add_replica(const KeptPlan& kept, ReplicaId id, std::int64_t warmup, Segmen
   const std::int64_t end = replicas.count(id, segment.end);
   actions.reserve(static_cast<std::size_t>(2 * (end - begin) + warm));
   const auto add = [&](ActionKind kind, std::int64_t local) {
-    Action action;
-    action.kind = kind;
-    action.stage = replicas[id].stage;
-    action.microbatch = replicas.microbatch(id, local);
-    actions.push_back(action);
+    actions.push_back(action_of(kind, replicas[id].stage.value(), replicas.microbatch(id, local)));
   };
   if (segment.begin == 0) {
     for (std::int64_t i = 0; i < warm; ++i) add(ActionKind::Forward, i);

@@ -114,8 +114,6 @@ Options schedule_parameters(const ScheduleChoice& choice) {
   return std::move(read.values);
 }
 
-bool has_fixed_orders(const ScheduleChoice& choice) { return require_family(choice.name).orders != nullptr; }
-
 namespace {
 
 /// Whether the replicas of two plans do the same for a microbatch.

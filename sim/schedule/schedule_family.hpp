@@ -80,9 +80,6 @@ struct ScheduleFamily {
 /// first of `parameter_refusals`.
 [[nodiscard]] Options schedule_parameters(const ScheduleChoice& choice);
 
-/// Whether the schedule's family has `ScheduleFamily::orders`. **Throws** InputError for an unknown schedule.
-[[nodiscard]] bool has_fixed_orders(const ScheduleChoice& choice);
-
 /// Compiles the plan's schedule for the plan. Unknown schedules and wrong parameters are refusals too. If a stage gives
 /// its own number of weight versions, that replaces the number which the schedule implies.
 /// **Requires** a plan that `check_plan` finds without violations, memory apart.

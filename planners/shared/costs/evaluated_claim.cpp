@@ -41,7 +41,7 @@ bool has_uneven_turns(const Plan& plan) {
 /// Microbatches after which a fixed order repeats itself, or the replicas of all stages have had the same number of
 /// turns: about as many as there are devices, unless that takes many more.
 std::int64_t group_of(const Plan& plan) {
-  if (has_fixed_orders(plan.schedule)) return repeating_microbatches(plan);
+  if (require_family(plan.schedule.name).orders != nullptr) return repeating_microbatches(plan);
   const auto devices = std::ssize(Replicas(plan).devices());
   std::int64_t turns = 1;
   for (const Stage& stage : plan.stages) turns = std::min(std::lcm(turns, alternating_replicas(stage)), devices + 1);

@@ -202,7 +202,7 @@ class EvenPipelines {
   [[nodiscard]] Planned faster(Planned best) const {
     const bool saves = std::ranges::any_of(best.plan.stages, [](const Stage& stage) { return !stage.memory.empty(); });
     if (saves && recompute_ == "none") return best;
-    if (has_fixed_orders(request_.schedule) && !request_.only_shape)
+    if (require_family(request_.schedule.name).orders != nullptr && !request_.only_shape)
       return may_shift(request_.options) ? shifted_plan(request_, std::move(best), recompute_) : best;
     try {
       std::optional<Plan> other = equal(best.plan, EqualCut::Fastest, request_.graph);

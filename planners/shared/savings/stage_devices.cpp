@@ -90,7 +90,7 @@ Variants shape_variants(const PlannerInfo& planner, const PlanRequest& request) 
   const UnitGrain grain = grain_of(options.word("granularity"));
   const std::size_t units = unit_bounds(request.graph, canonical_order(request.graph), grain).size() - 1;
   if (!is_open(options) || static_cast<std::size_t>(options.count("stages")) > units) return {};
-  if (has_fixed_orders(request.schedule)) return {};
+  if (require_family(request.schedule.name).orders != nullptr) return {};
   if (const auto running = running_replicas(request)) return {{options.with("replicas", *running)}, {}};
   std::vector<EvenShape> shapes = even_shapes(planner, request);
   std::erase_if(shapes, [&](const EvenShape& shape) { return shape.length > units; });

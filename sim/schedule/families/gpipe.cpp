@@ -1,3 +1,4 @@
+#include "sim/schedule/fixed/device_order.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/list/list_run.hpp"
 #include "sim/schedule/list/pipeline_work.hpp"
@@ -14,11 +15,7 @@ namespace {
 /// The replica's microbatches whose local numbers are in the range.
 void add_range(const Replicas& replicas, ReplicaId id, ActionKind kind, Segment range, std::vector<Action>& actions) {
   for (std::int64_t i = range.begin; i < range.end; ++i) {
-    Action action;
-    action.kind = kind;
-    action.stage = replicas[id].stage;
-    action.microbatch = replicas.microbatch(id, i);
-    actions.push_back(action);
+    actions.push_back(action_of(kind, replicas[id].stage.value(), replicas.microbatch(id, i)));
   }
 }
 

@@ -1,11 +1,9 @@
 #include "sim/schedule/fixed/placements.hpp"
-#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/list/list_run.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -15,29 +13,18 @@ extern const ScheduleFamily family_hanayo;
 
 namespace {
 
-constexpr double kBackward = 2.0;  ///< the time of a backward, in forwards
-
-/// A plan in which a stage without layers is on each of the places.
-PlacedPlan placed_plan(const Placement& placement) {
-  Plan plan;
-  for (const Chunk& chunk : placement) plan.stages.emplace_back().replicas = {DeviceId(chunk.device)};
-  return PlacedPlan(std::move(plan));
-}
-
 /// A run of as many microbatches as there are devices: an idle device takes a backward that is ready, or else a
 /// forward, of the oldest microbatch.
 TimedOrders wave_unit(std::int64_t devices, const Options& parameters) {
-  const auto placed =
-      std::make_shared<const PlacedPlan>(placed_plan(wave_placement(static_cast<std::size_t>(devices), parameters)));
-  const auto work = std::make_shared<const PipelineWork>(unit_work(*placed, Seconds(kBackward)));
-  const ListRule rule{.turn = Turn::Backward, .caps = std::vector(placed->plan.stages.size(), devices)};
-  return ListRun(placed, work, rule, true, devices).take_timed(devices);
+  const Placement placement = wave_placement(static_cast<std::size_t>(devices), parameters);
+  const ListRule rule{.turn = Turn::Backward, .caps = std::vector(placement.size(), devices)};
+  return unit_run(placement, rule, devices).take_timed(devices);
 }
 
 /// Units one after the other, each begun after the time that a device works for the one before. Work is in the order of
 /// its start, so the orders cannot deadlock.
 FixedOrders wave_orders(const FixedPipeline& pipeline, const Options& parameters) {
-  const Seconds period(static_cast<double>(pipeline.devices * pipeline.chunks) * (1 + kBackward));
+  const Seconds period(static_cast<double>(3 * pipeline.devices * pipeline.chunks));
   FixedOrders orders;
   for (const std::vector<TimedAction>& unit : wave_unit(pipeline.devices, parameters)) {
     std::vector<TimedAction> all;

@@ -220,6 +220,14 @@ Schedule order_by_list(const std::shared_ptr<const KeptPlan>& kept, const std::s
   return ListRun(kept, work, rule, true, microbatches).take(microbatches);
 }
 
+ListRun unit_run(const Placement& placement, const ListRule& rule, std::int64_t microbatches) {
+  Plan plan;
+  for (const Chunk& chunk : placement) plan.stages.emplace_back().replicas = {DeviceId(chunk.device)};
+  const auto placed = std::make_shared<const PlacedPlan>(std::move(plan));
+  const auto work = std::make_shared<const PipelineWork>(unit_work(*placed, Seconds(2)));
+  return {placed, work, rule, true, microbatches};
+}
+
 Schedule order_by_rounds(const std::shared_ptr<const KeptPlan>& kept, const std::vector<std::int64_t>& caps,
                          bool synchronous) {
   const auto work = std::make_shared<const PipelineWork>(unit_work(*kept));

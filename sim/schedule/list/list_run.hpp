@@ -5,6 +5,7 @@
 #include "sim/schedule/list/input_board.hpp"
 #include "sim/schedule/list/pipeline_work.hpp"
 #include "sim/schedule/list/update_board.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <array>
 #include <cstddef>
@@ -122,6 +123,9 @@ class ListRun {
 [[nodiscard]] Schedule order_by_list(const std::shared_ptr<const KeptPlan>& kept,
                                      const std::shared_ptr<const PipelineWork>& work, const ListRule& rule,
                                      std::int64_t microbatches);
+
+/// A run of stages without layers, placed so, in which a forward takes a second, a backward two, and tensors no time.
+[[nodiscard]] ListRun unit_run(const Placement& placement, const ListRule& rule, std::int64_t microbatches);
 
 /// Those of the whole plan in which every operation takes one round: in each round a device runs one of its ready
 /// operations, backwards first.

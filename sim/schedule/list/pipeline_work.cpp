@@ -172,7 +172,7 @@ PipelineWork unit_work(const PlacedPlan& placed, Seconds backward) {
   work.all_reduces.assign(placed.replicas.rings().size(), {Seconds(0)});
   for (const ReplicaId id : placed.replicas.all()) {
     work.computations.push_back({Seconds(1), backward});
-    work.weights.push_back(Seconds(0));
+    work.weights.push_back(backward * 0.5);
     UpdateWork update;
     for (const std::size_t ring : placed.replicas.rings_of(placed.replicas[id].stage)) {
       update.buckets.push_back({{ring, 0, {}}, Seconds(0)});

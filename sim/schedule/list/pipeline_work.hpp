@@ -66,7 +66,8 @@ struct PipelineWork {
 [[nodiscard]] PipelineWork pipeline_work(const PlanContext& context, bool with_updates);
 
 /// Work in which each forward takes a second, and tensors and exchanges no time: with backwards of a second a run goes
-/// in rounds. Each stage of a pipeline waits for the one before it, each update for all replicas of its layers.
+/// in rounds. The halves of a backward take equally long. Each stage of a pipeline waits for the one before it, each
+/// update for all replicas of its layers.
 [[nodiscard]] PipelineWork unit_work(const PlacedPlan& placed, Seconds backward = Seconds(1));
 
 }  // namespace stagecraft

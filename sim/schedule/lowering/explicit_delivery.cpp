@@ -1,5 +1,7 @@
 #include "sim/schedule/lowering/explicit_delivery.hpp"
 
+#include "sim/schedule/fixed/device_order.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -7,35 +9,13 @@
 namespace stagecraft {
 namespace {
 
-/// The position of the device that runs the stage's microbatch.
-std::size_t runner(const LoweringState& state, StageId stage, std::uint32_t microbatch) {
-  return state.shape.device_index(state.replicas().runners(stage, microbatch).front());
-}
-
-/// The transfers of which the action is an end: one over each of the stage's boundaries that joins two devices.
-std::vector<TransferKey> keys_of(const LoweringState& state, const Action& action) {
-  const bool gradient = is_of_gradient(action.kind);
-  const std::vector<Boundary>& boundaries = state.shape.boundaries();
-  std::vector<TransferKey> keys;
-  for (std::size_t b = 0; b < boundaries.size(); ++b) {
-    const auto& [from, to] = std::pair(boundaries[b].from, boundaries[b].to);
-    // The producing stage (`from`) sends activations and receives gradients.
-    if ((is_send(action.kind) != gradient ? from : to) != action.stage) continue;
-    if (runner(state, from, action.microbatch) == runner(state, to, action.microbatch)) continue;
-    keys.push_back({b, action.microbatch, gradient});
-  }
-  return keys;
-}
-
 /// The action at the other end of the transfer.
 Action other_end(const Boundary& boundary, const Action& action) {
   static constexpr std::array kOthers = {ActionKind::ReceiveActivation, ActionKind::SendActivation,
                                          ActionKind::ReceiveGradient, ActionKind::SendGradient};
-  Action other;
-  other.kind = kOthers.at(static_cast<std::size_t>(action.kind) - static_cast<std::size_t>(ActionKind::SendActivation));
-  other.stage = boundary.from == action.stage ? boundary.to : boundary.from;
-  other.microbatch = action.microbatch;
-  return other;
+  const std::size_t at = static_cast<std::size_t>(action.kind) - static_cast<std::size_t>(ActionKind::SendActivation);
+  const StageId stage = boundary.from == action.stage ? boundary.to : boundary.from;
+  return action_of(kOthers.at(at), stage.value(), action.microbatch);
 }
 
 }  // namespace
@@ -46,7 +26,8 @@ void ExplicitDelivery::post(LoweringState& state, const std::vector<PostedMark>&
   const std::size_t number = stream.first + stream.batches.size();
   Batch posted;
   for (const PostedMark& mark : batch) {
-    for (const TransferKey key : keys_of(state, mark.action)) {
+    for (const BoundaryEnd& end : ends_.of(mark.action)) {
+      const TransferKey key{end.boundary, mark.action.microbatch, is_of_gradient(mark.action.kind)};
       Open& open = open_[key];
       (is_send(mark.action.kind) ? open.send : open.receive) = {device, number, mark.op};
       posted.left.emplace_back(key, mark.action);
@@ -132,7 +113,8 @@ std::optional<WaitingMark> ExplicitDelivery::waiting(const LoweringState& state,
   if (batches.empty()) return std::nullopt;
   const auto& [key, action] = batches.front().left.front();
   const Action other = other_end(state.shape.boundaries()[key.boundary], action);
-  return WaitingMark{action, other, runner(state, other.stage, other.microbatch), open_.at(key).has_both_ends()};
+  const ReplicaId runner = state.replicas().runners(other.stage, other.microbatch).front();
+  return WaitingMark{action, other, state.shape.device_index(runner), open_.at(key).has_both_ends()};
 }
 
 OpId ExplicitDelivery::oldest() const {

@@ -3,6 +3,7 @@
 #include "sim/model/schedule.hpp"
 #include "sim/schedule/lowering/lowering_state.hpp"
 #include "sim/schedule/lowering/transfer.hpp"
+#include "sim/schedule/transfer_ends.hpp"
 
 #include <cstddef>
 #include <deque>
@@ -38,7 +39,8 @@ struct WaitingMark {
 class ExplicitDelivery {
  public:
   /// **Requires** a rule that lists transfers.
-  ExplicitDelivery(const LoweringState& state, Transfers rule) : rule_(rule), streams_(state.lanes.size()) {}
+  ExplicitDelivery(const LoweringState& state, Transfers rule)
+      : rule_(rule), ends_(state.shape.boundaries(), state.replicas()), streams_(state.lanes.size()) {}
 
   /// The senders of the transfer are lowered. **Requires** that its send is not.
   void deliver(TransferKey key, PendingTransfer transfer) { open_[key].transfers.push_back(std::move(transfer)); }
@@ -81,6 +83,7 @@ class ExplicitDelivery {
   void hold(LoweringState& state, std::size_t device, const std::vector<OpId>& transfers) const;
 
   Transfers rule_;
+  TransferEnds ends_;
   std::map<TransferKey, Open> open_;
   std::vector<Stream> streams_;  ///< by device; empty where transfers wait for their marks only
 };
