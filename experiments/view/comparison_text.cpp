@@ -251,7 +251,7 @@ Common common_of(const Comparison& comparison) {
   return common;
 }
 
-/// `vgg16 on dgx-1-v100 (8 devices), 256 samples per update, microbatches of 4 samples, zero 1`.
+/// `vgg16 on dgx-1-v100 (8 devices), 256 samples per update, microbatches of 4 samples, zero 1, sends stream`.
 std::string heading(const Comparison& comparison, const Common& common) {
   std::string text = title_of(comparison) + " (" + counted(comparison.inputs.platform.devices.size(), "device") + ")";
   if (common.updates.size() == 1) text += ", " + counted(*common.updates.begin(), "sample") + " per update";
@@ -261,6 +261,7 @@ std::string heading(const Comparison& comparison, const Common& common) {
   text += on_groups_text(groups);
   if (common.zero > 0) text += ", zero " + std::to_string(common.zero);
   if (comparison.rows.size() < comparison.expected) {
+  if (comparison.transfers) text += std::string(", sends ") + to_string(*comparison.transfers);
     text += fmt::format(" ({} of {} rows are done)", comparison.rows.size(), comparison.expected);
   }
   return text + "\n";
