@@ -259,16 +259,19 @@ void check_size_choice(const PlanningChoices& choices) {
       "give --global-batch or --samples-per-update, or the key global_batch or samples_per_update of a study");
 }
 
+std::string idle_devices_text(const Plan& plan, const Platform& platform) {
+  const std::size_t devices = platform.devices.size();
+  const std::size_t used = used_devices(Replicas(plan));
+  return used < devices ? fmt::format("{} of {} stand idle", devices - used, counted(devices, "device")) : "";
+}
+
 void tell_plan(const Planning& planning, const Platform& platform, const std::function<void(const std::string&)>& say) {
   if (planning.planned() == nullptr) return;
   const Plan& plan = planning.planned()->plan;
   const std::string note = "note: " + planning.planner->name + ": ";
   if (const std::string saved = saved_layers(planning.graph, *planning.planned()); !saved.empty())
     say(note + "the plan " + saved);
-  const std::size_t devices = platform.devices.size();
-  if (const std::size_t used = used_devices(Replicas(plan)); used < devices) {
-    say(fmt::format("{}{} of {} stand idle", note, devices - used, counted(devices, "device")));
-  }
+  if (const std::string idle = idle_devices_text(plan, platform); !idle.empty()) say(note + idle);
 }
 
 Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
