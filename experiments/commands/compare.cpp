@@ -1,10 +1,12 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/plan_folder.hpp"
 #include "experiments/commands/shared_options.hpp"
+#include "experiments/commands/simulated_run.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/chosen_degrees.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/option_text.hpp"
+#include "experiments/run/order_file.hpp"
 #include "experiments/run/planning.hpp"
 #include "experiments/run/progress.hpp"
 #include "experiments/run/result_so_far.hpp"
@@ -42,6 +44,7 @@ struct CompareOptions {
   std::optional<std::string> schedules;
   PlanningOptions planning;
   SimulationOptions simulation;
+  OrderOptions orders;
   std::vector<std::string> set;
   std::optional<std::string> save;
   bool vary = false;
@@ -120,14 +123,16 @@ CompareChoices read_choices(const CompareOptions& options) {
     throw InputError("expected at least two --planners, of which one wins, found one", {"", 0, 0, "--vary"},
                      "or two --schedules");
   }
+  refuse_changed_orders(options.orders, choices.simulation.replan.has_value());
+  choices.simulation.transfers = read_sends_option(options.orders.transfers);
   choices.planning.iterations = choices.simulation.iterations;
   choices.simulation.run_length = choices.planning.run_length;
   choices.set = read_set_option(options.set, choices.planners);
   return choices;
 }
 
-/// Plans with the planner of a row and simulates the plan. If the planner refuses the request, the row says so and the
-/// comparison goes on.
+/// Plans with the planner of a row and simulates the plan. If the planner refuses the request, or the plan cannot run
+/// with the rule for transfers, the row says so and the comparison goes on.
 ComparisonRow compare_one(ComparisonRow row, const Inputs& inputs, const CompareChoices& choices,
                           const Settings& settings) {
   const auto say = [&](const std::string& remark) { settings.say(naming_row(remark, row)); };
@@ -138,7 +143,7 @@ ComparisonRow compare_one(ComparisonRow row, const Inputs& inputs, const Compare
       row.simulation = simulate_program(graph, inputs.platform, *program, choices.simulation, settings);
       const bool is_same_run = choices.simulation.network == NetworkModel::Platform &&
                                choices.simulation.iterations == 1 && choices.simulation.events.empty() &&
-                               !choices.simulation.replan;
+                               !choices.simulation.replan && !choices.simulation.transfers;
       row.evaluated = is_same_run ? row.simulation->evaluated
                                   : evaluate_until_converged(graph, inputs.platform, *program).figures();
     }
@@ -235,6 +240,7 @@ std::vector<Comparison> load_comparisons(const CompareOptions& options, const Co
                                     choices.set.overrides, choice);
     comparison.expected = questions_of(choices).size();
     comparison.names_schedules = !choices.schedules.empty();
+    comparison.transfers = choices.simulation.transfers;
   }
   return comparisons;
 }
@@ -310,6 +316,7 @@ VerbAction configure_compare(CLI::App& command) {
   add_planning_options(command, options->planning);
   add_set_option(command, options->set, SetUse::Planners);
   add_simulation_options(command, options->simulation);
+  add_sends_option(command, options->orders, "eager");
   add_option(command, "--save", options->save,
              "keep each plan in this folder, as PLANNER.yaml or PLANNER-with-SCHEDULE.yaml; with several models in a "
              "folder of each");

@@ -41,10 +41,7 @@ std::optional<GivenOrders> fitting_orders(const SimulatedRunOptions& options, co
 /// Fills a run that stays where it is: its program refers to its inputs.
 void prepare(const SimulatedRunOptions& options, const PlanFiles& files, const Settings& settings, PreparedRun& run) {
   run.choices = read_simulation_choices(options.simulation);
-  if (run.choices.replan && (options.orders.schedule_file || options.orders.transfers)) {
-    throw InputError("a plan with the orders of a --schedule-file, or with --sends, cannot change",
-                     {"", 0, 0, "--replan"});
-  }
+  refuse_changed_orders(options.orders, run.choices.replan.has_value());
   run.inputs = load_inputs(files.inputs, settings);
   take_events(options.simulation, run.inputs, run.choices, settings);
   run.input = parse_plan_input(files.plan, run.inputs, settings.say);
@@ -67,12 +64,15 @@ void prepare(const SimulatedRunOptions& options, const PlanFiles& files, const S
 
 }  // namespace
 
+void add_sends_option(CLI::App& command, OrderOptions& options, const std::string& otherwise) {
+  add_option(command, "--sends", options.transfers,
+             "when transfers start: eager, rendezvous, explicit, stream or blocking (default: " + otherwise + ")");
+}
+
 void add_order_options(CLI::App& command, OrderOptions& options) {
   add_option(command, "--schedule-file", options.schedule_file,
              "the orders of this file, which may be a .csv of PyTorch, instead of the plan's schedule");
-  add_option(command, "--sends", options.transfers,
-             "when transfers start: eager, rendezvous, explicit, stream or blocking (default: as the file says, or "
-             "eager)");
+  add_sends_option(command, options, "as the file says, or eager");
 }
 
 void add_simulated_run_options(CLI::App& command, SimulatedRunOptions& options) {

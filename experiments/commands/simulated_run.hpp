@@ -18,6 +18,8 @@
 namespace stagecraft {
 
 void add_order_options(CLI::App& command, OrderOptions& options);
+/// `otherwise`: what holds without the option.
+void add_sends_option(CLI::App& command, OrderOptions& options, const std::string& otherwise);
 
 /// What the verbs that simulate a plan have in common: which plan, on what, and how.
 struct SimulatedRunOptions {

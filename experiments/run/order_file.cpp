@@ -9,24 +9,19 @@
 #include "sim/io/text_file.hpp"
 #include "sim/schedule/kept_plan.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <utility>
 
 namespace stagecraft {
 namespace {
 
 constexpr const char* kSends = "--sends";
 constexpr const char* kScheduleSchema = "stagecraft/schedule/";
-
-std::optional<Transfers> read_transfers(const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  std::vector<std::string> names;
-  for (const Transfers rule : kAllTransfers) names.emplace_back(to_string(rule));
-  const std::string name = read_choice_option(kSends, *text, names);
-  return kAllTransfers.at(static_cast<std::size_t>(std::ranges::find(names, name) - names.begin()));
-}
 
 /// The orders of one iteration of the plan's schedule.
 GivenOrders own_orders(const ScheduleProgram& program) {
@@ -47,6 +42,14 @@ GivenOrders own_orders(const ScheduleProgram& program) {
 
 }  // namespace
 
+std::optional<Transfers> read_sends_option(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  std::vector<std::string> names;
+  for (const Transfers rule : kAllTransfers) names.emplace_back(to_string(rule));
+  const std::string name = read_choice_option(kSends, *text, names);
+  return kAllTransfers.at(static_cast<std::size_t>(std::ranges::find(names, name) - names.begin()));
+}
+
 void expect_literal_orders(Plan& plan) {
   plan.schedule = {"literal", {}};
   plan.predicted = {};  // it was predicted for another schedule
@@ -64,14 +67,28 @@ GivenOrders read_order_file(const std::string& path, const Platform& platform, c
   }
 }
 
+void refuse_changed_orders(const OrderOptions& options, bool replans) {
+  if (!replans || (!options.schedule_file && !options.transfers)) return;
+  throw InputError("a plan with the orders of a --schedule-file, or with --sends, cannot change",
+                   {"", 0, 0, "--replan"});
+}
+
 std::optional<GivenOrders> given_orders(const OrderOptions& options, const LayerGraph& graph, const Platform& platform,
                                         const ScheduleProgram& program, std::vector<Finding>& findings) {
-  const std::optional<Transfers> rule = read_transfers(options.transfers);
+  const std::optional<Transfers> rule = read_sends_option(options.transfers);
   if (!options.schedule_file && !rule) return std::nullopt;
   GivenOrders orders = options.schedule_file ? read_order_file(*options.schedule_file, platform, program.kept->plan)
                                              : own_orders(program);
   findings = judge_orders(graph, platform, program, orders, rule);
   return orders;
+}
+
+Schedule orders_under(Transfers rule, const LayerGraph& graph, const Platform& platform,
+                      const ScheduleProgram& program) {
+  GivenOrders orders = own_orders(program);
+  const std::vector<Finding> findings = judge_orders(graph, platform, program, orders, rule);
+  refuse_findings("", fmt::format("the schedule cannot run with {} {}", kSends, to_string(rule)), findings, "");
+  return std::move(orders.schedule);
 }
 
 }  // namespace stagecraft

@@ -4,6 +4,7 @@
 #include "sim/model/given_orders.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
+#include "sim/model/schedule.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <optional>
@@ -19,11 +20,17 @@ void expect_literal_orders(Plan& plan);
 /// **Requires** a plan without violations. **Throws** InputError as `parse_schedule_csv` and `parse_schedule`.
 [[nodiscard]] GivenOrders read_order_file(const std::string& path, const Platform& platform, const Plan& plan);
 
+/// The value of `--sends`; none if the option is not given. **Throws** InputError for an unknown rule.
+[[nodiscard]] std::optional<Transfers> read_sends_option(const std::optional<std::string>& text);
+
 /// What the user says of the orders of a run.
 struct OrderOptions {
   std::optional<std::string> schedule_file;
   std::optional<std::string> transfers;
 };
+
+/// **Throws** InputError if the user gives orders to a run whose plan may change.
+void refuse_changed_orders(const OrderOptions& options, bool replans);
 
 /// The orders that the user gives: those of the schedule file, or those of the plan's schedule for one iteration, with
 /// the rule for transfers. None if there are neither. Adds a finding for each reason why they do not fit the plan.
@@ -31,5 +38,10 @@ struct OrderOptions {
 [[nodiscard]] std::optional<GivenOrders> given_orders(const OrderOptions& options, const LayerGraph& graph,
                                                       const Platform& platform, const ScheduleProgram& program,
                                                       std::vector<Finding>& findings);
+
+/// The orders of the plan's schedule for one iteration, with the rule for transfers. **Throws** InputError for a
+/// schedule without iterations or without such orders (`with_transfers`), and for orders that deadlock under the rule.
+[[nodiscard]] Schedule orders_under(Transfers rule, const LayerGraph& graph, const Platform& platform,
+                                    const ScheduleProgram& program);
 
 }  // namespace stagecraft

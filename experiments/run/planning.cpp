@@ -3,6 +3,7 @@
 #include "experiments/run/degrees_text.hpp"
 #include "experiments/run/judge.hpp"
 #include "experiments/run/planner_view.hpp"
+#include "experiments/run/size_hint.hpp"
 #include "experiments/run/update_size.hpp"
 #include "planners/shared/costs/evaluated_claim.hpp"
 #include "planners/shared/costs/limits.hpp"
@@ -148,14 +149,13 @@ std::string saved_layers(const LayerGraph& graph, const Planned& planned) {
   return what;
 }
 
-/// The planner's answer for a request, made by `ask`, with the order of turns and all that the user's choices add.
-Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
-                     const std::function<void(const std::string&)>& say,
-                     const std::function<PlanResult(const PlanRequest&)>& ask) {
+/// Adds the planner's answer for a request to its profile: made by `ask`, with the order of turns and all that the
+/// user's choices add.
+Planning answered(Planning planning, const Inputs& inputs, const PlanningChoices& choices,
+                  const std::function<void(const std::string&)>& say,
+                  const std::function<PlanResult(const PlanRequest&)>& ask) {
   using Clock = std::chrono::steady_clock;
-  Planning planning;
-  planning.planner = &planner;
-  planning.graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, say, choices.degrees);
+  const PlannerInfo& planner = *planning.planner;
   const PlannerView view(inputs.platform, planning.graph);
   const PlanRequest request = make_request(planner, view, choices);
   const Clock::time_point start = Clock::now();
@@ -189,6 +189,23 @@ Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const Pla
         planner.name, counted(planning.graph.microbatch_size, "sample"), fmt::join(parts, " and ")));
   }
   return planning;
+}
+
+/// The planner's answer for a request. Hints speak of what the user has given.
+Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
+                     const std::function<void(const std::string&)>& say,
+                     const std::function<PlanResult(const PlanRequest&)>& ask) {
+  Planning planning;
+  planning.planner = &planner;
+  planning.graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, say, choices.degrees);
+  const std::int64_t samples = samples_of_microbatch(planning.graph, choices);
+  try {
+    return answered(std::move(planning), inputs, choices, say, ask);
+  } catch (const InputError& error) {
+    const std::string hint = in_given_terms(error.hint(), choices, samples);
+    if (hint == error.hint()) throw;
+    throw InputError(error.message(), error.place(), hint);
+  }
 }
 
 /// The largest smaller microbatch size with a plan.
@@ -242,16 +259,19 @@ void check_size_choice(const PlanningChoices& choices) {
       "give --global-batch or --samples-per-update, or the key global_batch or samples_per_update of a study");
 }
 
+std::string idle_devices_text(const Plan& plan, const Platform& platform) {
+  const std::size_t devices = platform.devices.size();
+  const std::size_t used = used_devices(Replicas(plan));
+  return used < devices ? fmt::format("{} of {} stand idle", devices - used, counted(devices, "device")) : "";
+}
+
 void tell_plan(const Planning& planning, const Platform& platform, const std::function<void(const std::string&)>& say) {
   if (planning.planned() == nullptr) return;
   const Plan& plan = planning.planned()->plan;
   const std::string note = "note: " + planning.planner->name + ": ";
   if (const std::string saved = saved_layers(planning.graph, *planning.planned()); !saved.empty())
     say(note + "the plan " + saved);
-  const std::size_t devices = platform.devices.size();
-  if (const std::size_t used = used_devices(Replicas(plan)); used < devices) {
-    say(fmt::format("{}{} of {} stand idle", note, devices - used, counted(devices, "device")));
-  }
+  if (const std::string idle = idle_devices_text(plan, platform); !idle.empty()) say(note + idle);
 }
 
 Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,

@@ -49,7 +49,11 @@ void check_size_choice(const PlanningChoices& choices);
 [[nodiscard]] Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
                                  const std::function<void(const std::string&)>& say);
 
-/// Tells the user what a comparison shows in columns: what the plan recomputes and swaps, and devices that stand idle.
+/// `2 of 8 devices stand idle`; empty if the plan uses them all.
+[[nodiscard]] std::string idle_devices_text(const Plan& plan, const Platform& platform);
+
+/// Tells the user what a comparison shows in columns and notes: what the plan recomputes and swaps, and devices that
+/// stand idle.
 void tell_plan(const Planning& planning, const Platform& platform, const std::function<void(const std::string&)>& say);
 
 /// A plan that may not fit.

@@ -5,6 +5,7 @@
 #include "experiments/run/idle_events.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/judge.hpp"
+#include "experiments/run/order_file.hpp"
 #include "experiments/run/stage_numbers.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/activity.hpp"
@@ -55,7 +56,7 @@ std::vector<NextModel> next_models(const LayerGraph& first, const Plan& plan, co
     if (changes_work(event)) changes[*event.at_microbatch].push_back(event);
   }
   if (!changes.empty() && choices.literal) {
-    throw InputError("the orders of a schedule file are for one model and one size of a microbatch");
+    throw InputError("the orders of a schedule file, or with --sends, are for one model and one size of a microbatch");
   }
   std::vector<NextModel> models;
   std::uint32_t model = 0;
@@ -280,6 +281,7 @@ Simulation simulate_program(const LayerGraph& graph, const Platform& platform, c
   using Clock = std::chrono::steady_clock;
   Simulation simulation;
   simulation.choices = choices;
+  if (choices.transfers) simulation.choices.literal = orders_under(*choices.transfers, graph, platform, program);
   PlanRunner runner(graph, platform, program, simulation, settings);
   simulation.updates = stage_updates(graph, program);
   Clock::time_point start = Clock::now();

@@ -43,7 +43,8 @@ struct SimulationChoices {
   std::int64_t iterations = 1;
   bool in_place = false;               ///< whether to replay in this process; a process can do so only once
   std::optional<Recording> recording;  ///< if the record of the run is to be kept
-  std::optional<Schedule> literal;     ///< the orders of a plan whose schedule is `literal`
+  std::optional<Schedule> literal;     ///< orders that replace those of the plan's schedule
+  std::optional<Transfers> transfers;  ///< else a rule for the transfers of that schedule (`orders_under`)
   /// The exact length of an asynchronous run, in microbatches. Without it the run has at least the plan's length, and
   /// is extended until its period has converged, unless there are events or the plan may change.
   std::optional<std::int64_t> run_length;
@@ -116,7 +117,7 @@ struct Simulation {
 [[nodiscard]] const DeviceReport& fullest(const Report& report);
 
 /// **Requires** a plan without findings (`judge_plan`). **Throws** InputError for a run of too many operations, if its
-/// record is wanted before it is replayed.
+/// record is wanted before it is replayed, and for a schedule that cannot run with the rule for transfers.
 [[nodiscard]] Simulation simulate_program(const LayerGraph& graph, const Platform& platform,
                                           const ScheduleProgram& program, const SimulationChoices& choices,
                                           const Settings& settings);

@@ -16,6 +16,7 @@
 #include "experiments/study/vary_keys.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/model_computed.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/noise.hpp"
 #include "sim/model/precision.hpp"
@@ -23,7 +24,9 @@
 #include "sim/workload/transformer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -64,10 +67,17 @@ bool is_path_key(std::string_view name) {
 }
 
 const char* const kLargestSize = "max";  // of `microbatch_size`
-// The keys `nodes`, `precision` and `sequence` are short for these.
 const char* const kNodeCount = "platform.nodes.count";
 const char* const kPrecision = "model.computed.precision";
 const char* const kSequence = "model.computed.sequence";
+const char* const kGranularity = "model.computed.granularity";
+const char* const kZero = "training.zero";
+/// Keys that are short for others, under whose names cells keep them.
+constexpr std::array<std::pair<std::string_view, const char*>, 5> kShortKeys = {{{"nodes", kNodeCount},
+                                                                                 {"precision", kPrecision},
+                                                                                 {"sequence", kSequence},
+                                                                                 {"granularity", kGranularity},
+                                                                                 {"zero", kZero}}};
 
 /// Reads `planner: NAME`, or `planner: {name: NAME, label: …, KEY: VALUE, …}`, where KEY is an option of the planner or
 /// one of `kOwnKeys`. An external planner gets all but its label as options.
@@ -222,6 +232,9 @@ const std::vector<CellKey>& plain_keys() {
           {"nodes", count_key(kNodeCount, 1, run_limits::kMostMicrobatches)},
           {"precision", word_key(kPrecision, {kPrecisions.begin(), kPrecisions.end()})},
           {"sequence", count_key(kSequence, 1, largest_transformer().sequence)},
+          {"granularity",
+           [](const YamlNode& node, Keys& into) { set_key(into, kGranularity, read_granularity(node)); }},
+          {"zero", count_key(kZero, 0, kMostDivided)},
           key(
               "engine",
               [](const Detail& value, CellSpec& spec) {
@@ -273,9 +286,9 @@ void read_cell_key(const std::string& name, const YamlNode& node, Keys& into) {
 
 std::string read_cell_key_name(const YamlNode& node) {
   std::string name = read_name(node);
-  if (name == "nodes") return kNodeCount;
-  if (name == "precision") return kPrecision;
-  if (name == "sequence") return kSequence;
+  for (const auto& [short_name, whole_name] : kShortKeys) {
+    if (name == short_name) return whole_name;
+  }
   std::vector<std::string> known;
   for (const CellKey& plain : plain_keys()) {
     if (plain.name != "label" && plain.name != "training" && plain.name != "vary") known.push_back(plain.name);

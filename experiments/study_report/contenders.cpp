@@ -26,18 +26,19 @@ Keys who_keys(const Keys& keys, const std::vector<std::string>& own_keys) {
   return who;
 }
 
-/// Whether each planner with its label and options always has the same value of a key, and not all have the same one.
-bool is_own_key(const std::vector<StudyCell>& cells, std::string_view key) {
-  std::map<std::string, std::string> values;
+/// Whether a key differs and belongs to the contenders, as `own_keys` do: each contender always has the same value of
+/// it. The schedule does besides if there is but one contender.
+bool is_own_key(const std::vector<StudyCell>& cells, std::string_view key, const std::vector<std::string>& own_keys) {
+  std::map<std::string, std::set<std::string>> values;  // by contender
   std::set<std::string> all;
   for (const StudyCell& each : cells) {
     const Detail* found = find_key(each.cell.keys, key);
     const std::string value = found == nullptr ? std::string() : to_json(*found, -1);
-    const auto [known, is_new] = values.emplace(to_json(who_keys(each.cell.keys, {}), -1), value);
-    if (!is_new && known->second != value) return false;
+    values[to_json(who_keys(each.cell.keys, own_keys), -1)].insert(value);
     all.insert(value);
   }
-  return all.size() > 1;
+  const bool is_one_each = std::ranges::all_of(values, [](const auto& of_one) { return of_one.second.size() == 1; });
+  return all.size() > 1 && (is_one_each || (key == "schedule" && values.size() == 1));
 }
 
 Contender make_contender(const Keys& who) {
@@ -157,7 +158,7 @@ void find_groups(const std::vector<StudyCell>& cells, SortedCells& sorted) {
 SortedCells sort_cells(const std::vector<StudyCell>& cells) {
   SortedCells sorted;
   for (const std::string_view key : kOwnKeys) {
-    if (is_own_key(cells, key)) sorted.own_keys.emplace_back(key);
+    if (is_own_key(cells, key, sorted.own_keys)) sorted.own_keys.emplace_back(key);
   }
   find_contenders(cells, sorted);
   find_groups(cells, sorted);

@@ -29,7 +29,7 @@ struct SortedCells {
 };
 
 /// Sorts the cells. A key such as `schedule` belongs to the contenders if it differs between cells and each planner
-/// with its label and options has only one value of it.
+/// with its label and options has only one value of it. In a study with one planner, its schedules are the contenders.
 [[nodiscard]] SortedCells sort_cells(const std::vector<StudyCell>& cells);
 
 /// Whether a key belongs to the contender.

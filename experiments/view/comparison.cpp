@@ -29,6 +29,7 @@ Detail::Record model_record(const Comparison& comparison) {
   if (comparison.names_schedules) {
     model.emplace_back("best_schedule", best != nullptr ? Detail(best->asked_schedule()) : Detail());
   }
+  if (comparison.transfers) model.emplace_back("sends", to_string(*comparison.transfers));
   model.emplace_back("rows", std::move(rows));
   if (comparison.rows.size() < comparison.expected) model.emplace_back("complete", false);
   if (comparison.is_varied) model.emplace_back("sensitivity", sensitivity_record(comparison.sensitivity));

@@ -6,6 +6,7 @@
 #include "experiments/run/simulation.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/detail.hpp"
+#include "sim/model/schedule.hpp"
 #include "sim/model/schedule_choice.hpp"
 
 #include <cstddef>
@@ -23,7 +24,7 @@ struct ComparisonRow {
   std::optional<Planning> planning;
   std::optional<Simulation> simulation;  ///< if there is a plan
   Figures evaluated;                     ///< of one iteration of the plan on the platform's links, without contention
-  std::optional<InputError> refusal;     ///< why the planner refused the request, if it did
+  std::optional<InputError> refusal;     ///< why the planner, or the rule for transfers, refused it
   std::optional<std::string> file;       ///< where the plan is kept, if it is
   Detail::Record record;                 ///< `row_record`, if it is wanted
 
@@ -41,6 +42,7 @@ struct Comparison {
   Inputs inputs;
   std::size_t expected = 0;                ///< how many rows there will be
   bool names_schedules = false;            ///< whether rows have schedules that were asked for
+  std::optional<Transfers> transfers;      ///< the rule that the plans run with, if one was asked for
   std::vector<ComparisonRow> rows;         ///< the best one first
   bool is_varied = false;                  ///< whether its sensitivity was asked for
   std::optional<Sensitivity> sensitivity;  ///< of the winner among the rows; none if there are no two to compare
@@ -63,8 +65,8 @@ struct RowChoice {
 [[nodiscard]] std::string comparison_text(const std::vector<Comparison>& comparisons, const RowChoice& choice);
 
 /// Why rows have no figures, or figures that no machine could reach because memory does not suffice; that plans have
-/// changed; and events that name devices which a plan does not use: each once, after the names of its planners, such as
-/// `spp, dapple`, or of planners and schedules: `spp, dapple with zb-v; spp with zb-h1`.
+/// changed; events that name devices which a plan does not use; and how many devices stand idle: each once, after the
+/// names of its planners, such as `spp, dapple`, or of planners and schedules: `spp, dapple with zb-v; spp with zb-h1`.
 [[nodiscard]] std::vector<std::string> notes_of(const Comparison& comparison);
 
 /// `spp: 134 samples/s with 4 x 4 replicas`, or that there is no plan; the row's name comes first.
@@ -74,8 +76,8 @@ struct RowChoice {
 [[nodiscard]] Detail::Record row_record(const ComparisonRow& row, const Inputs& inputs, bool timings);
 
 /// `{"platform": …, "models": [{"model": …, "best": …, "rows": […]}]}`, of the records that rows have. A model of which
-/// rows are still to come has `complete: false`, one whose rows have schedules has `best_schedule`, and one whose
-/// sensitivity was asked for has `sensitivity`.
+/// rows are still to come has `complete: false`, one whose plans run with a rule for transfers has `sends`, one whose
+/// rows have schedules has `best_schedule`, and one whose sensitivity was asked for has `sensitivity`.
 [[nodiscard]] Detail::Record comparison_record(const std::vector<Comparison>& comparisons);
 
 }  // namespace stagecraft

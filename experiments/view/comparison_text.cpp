@@ -184,7 +184,7 @@ std::string nameless(const std::string& refusal, const std::string& planner) {
 }
 
 /// Why a row has no figures, or figures that no machine could reach because memory does not suffice; that its plan has
-/// changed; or that events name devices which it does not use. Without the planner's name.
+/// changed; that events name devices which it does not use; or how many stand idle. Without the planner's name.
 std::vector<std::string> notes_of(const ComparisonRow& row, const Platform& platform) {
   if (!row.planning) return {nameless(row.refusal->what(), row.planner->name)};
   if (!row.simulation) return {infeasible_text(*row.planning, platform, "  ")};
@@ -192,6 +192,7 @@ std::vector<std::string> notes_of(const ComparisonRow& row, const Platform& plat
   const Report& report = row.simulation->report;
   if (std::string replans = replans_line(report); !replans.empty()) notes.push_back(std::move(replans));
   for (const std::string& line : idle_events_words(*row.simulation, platform)) notes.push_back(line);
+  if (std::string idle = idle_devices_text(*row.plan(), platform); !idle.empty()) notes.push_back(std::move(idle));
   if (report.out_of_memory()) {
     const MemoryOverflow& overflow = report.overflows.front();
     notes.push_back(platform.place_name(overflow.place) + " lacks " + format_human_bytes(overflow.excess));
@@ -251,7 +252,7 @@ Common common_of(const Comparison& comparison) {
   return common;
 }
 
-/// `vgg16 on dgx-1-v100 (8 devices), 256 samples per update, microbatches of 4 samples, zero 1`.
+/// `vgg16 on dgx-1-v100 (8 devices), 256 samples per update, microbatches of 4 samples, zero 1, sends stream`.
 std::string heading(const Comparison& comparison, const Common& common) {
   std::string text = title_of(comparison) + " (" + counted(comparison.inputs.platform.devices.size(), "device") + ")";
   if (common.updates.size() == 1) text += ", " + counted(*common.updates.begin(), "sample") + " per update";
@@ -260,6 +261,7 @@ std::string heading(const Comparison& comparison, const Common& common) {
   if (common.sizes.size() > 1) text += ", microbatches of several sizes";
   text += on_groups_text(groups);
   if (common.zero > 0) text += ", zero " + std::to_string(common.zero);
+  if (comparison.transfers) text += std::string(", sends ") + to_string(*comparison.transfers);
   if (comparison.rows.size() < comparison.expected) {
     text += fmt::format(" ({} of {} rows are done)", comparison.rows.size(), comparison.expected);
   }

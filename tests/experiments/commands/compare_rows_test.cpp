@@ -51,6 +51,15 @@ TEST_CASE("compare: the best row is first, whatever order the planners are named
   }
 }
 
+TEST_CASE("compare: a line below the table says which plans leave devices idle, where some do") {
+  const Toy toy;
+  const std::vector<std::string> planners{"--planners", "uniform,data-parallel", "--no-timings"};
+  CHECK(toy.on("compare", planners).out.find("stand idle") == std::string::npos);
+  std::vector<std::string> one_device = planners;
+  one_device.insert(one_device.end(), {"--set", "uniform.stages=1", "--set", "uniform.replicas=1"});
+  CHECK(toy.on("compare", one_device).out.find("\nuniform: 1 of 2 devices stand idle\n") != std::string::npos);
+}
+
 TEST_CASE("compare: rows without memory or plan come last, and none of them is the best") {
   const Toy toy;
   const std::vector<std::string> huge{"--planners", "uniform,data-parallel", "--training", "optimizer_copies=98",

@@ -84,6 +84,24 @@ base:
   CHECK(planning.options == std::vector<std::pair<std::string, std::string>>{{"stages", "4"}, {"replicas", "2"}});
 }
 
+TEST_CASE("cell spec: zero is short for training.zero, also as an axis and in tables") {
+  const Study study = parse_study(R"(schema: stagecraft/study/1
+study: divided
+base: {model: vgg16, platform: dgx-a100, planner: uniform}
+matrix: {zero: [0, 3]}
+tables: [{rows: zero, columns: granularity, value: period_s}]
+)",
+                                  "study.yaml");
+  const std::vector<Cell> cells = expand(study).cells;
+  REQUIRE(cells.size() == 2);
+  CHECK(find_key(cells[1].keys, "training.zero") != nullptr);
+  CHECK(read_cell(cells[0]).planning.training.zero == 0);
+  CHECK(read_cell(cells[1]).planning.training.zero == 3);
+  REQUIRE(study.tables.size() == 1);
+  CHECK(study.tables.front().rows == std::vector<std::string>{"training.zero"});
+  CHECK(study.tables.front().columns == std::vector<std::string>{"model.computed.granularity"});
+}
+
 TEST_CASE("cell spec: what a key leaves out has the defaults of a run") {
   const CellSpec spec = read_cell({{{"model", "m"}, {"platform", "p"}, {"planner", "uniform"}}, 1});
   CHECK(spec.engine == EngineChoice::Replay);

@@ -60,6 +60,18 @@ TEST_CASE("a study's network: precision and sequence are keys") {
   CHECK(input(0) == 2 * input(2));  // of four bytes in place of two
 }
 
+TEST_CASE("a study's network: the granularity is a key, as what it is short for") {
+  const Manifest manifest = manifest_of("model: [gpt2-xl], platform: [dgx-a100], granularity: [layer, block]");
+  const Manifest whole =
+      manifest_of("model: [gpt2-xl], platform: [dgx-a100], model.computed.granularity: [layer, block]");
+  const std::vector<Inputs> inputs = inputs_of(manifest);
+  REQUIRE(inputs.size() == 2);
+  const auto layers = [&](std::size_t i) { return inputs[i].model.profiles.front().layers.size(); };
+  // 48 blocks of two halves each, beside what is no block
+  CHECK(layers(0) - layers(1) == 48);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(manifest.cells[i].key == whole.cells[i].key);
+}
+
 TEST_CASE("a study's network: a wrong name is refused with a near one") {
   CHECK_THROWS_WITH_AS(static_cast<void>(manifest_of("model: [gpt2-xxl], platform: [dgx-a100]")),
                        "no file and no shipped model is called 'gpt2-xxl' (did you mean the network 'gpt2-xl'?)",

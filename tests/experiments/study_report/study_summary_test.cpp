@@ -188,6 +188,32 @@ TEST_CASE("study summary: planners that share a name are told apart by what diff
   CHECK(summary.notes[0].find("fits 3 planners; the first of them is used: p (grid 11)") != std::string::npos);
 }
 
+TEST_CASE("study summary: the schedules of one planner are ranked without labels, with what each has for itself") {
+  StudyMaker maker;
+  maker.results.manifest.baseline = Keys{{"schedule", "1f1b"}};
+  for (const int size : {4, 8}) {
+    maker.cell(keys_of("p", size, {{"schedule", "1f1b"}, {"p.stages", 4}, {"microbatches", 16}})).ok(2.0 * size);
+    maker.cell(keys_of("p", size, {{"schedule", "zb-v"}, {"p.stages", 4}, {"microbatches", 32}})).ok(3.0 * size);
+  }
+  const StudySummary one = summarise_study(maker.results);
+  REQUIRE(one.groups.size() == 2);
+  REQUIRE(one.contenders.size() == 2);
+  for (std::size_t group = 0; group < 2; ++group) {
+    const StudyLine& better = line_of(one, group, "p (microbatches 32, schedule zb-v)");
+    CHECK(better.is_best);
+    CHECK(better.speed_up->mean == 1.5);
+    CHECK_FALSE(line_of(one, group, "p (microbatches 16, schedule 1f1b)").is_best);
+  }
+  CHECK(one.notes.empty());
+  // With a second planner, whose best schedule is another, planners are compared for each schedule.
+  maker.results.manifest.baseline.reset();
+  maker.cell(keys_of("q", 4, {{"schedule", "1f1b"}})).ok(9.0);
+  maker.cell(keys_of("q", 4, {{"schedule", "zb-v"}})).ok(8.0);
+  const StudySummary two = summarise_study(maker.results);
+  CHECK(two.contenders.size() == 2);
+  CHECK(two.groups.size() == 6);  // microbatches are a key like others now
+}
+
 TEST_CASE("study summary: what each planner has for itself does not tear groups apart") {
   const std::vector<std::pair<std::string, std::pair<Detail, Detail>>> own_keys = {
       {"schedule", {"1f1b", "pipedream"}},
