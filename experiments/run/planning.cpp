@@ -3,7 +3,6 @@
 #include "experiments/run/degrees_text.hpp"
 #include "experiments/run/judge.hpp"
 #include "experiments/run/planner_view.hpp"
-#include "experiments/run/size_hint.hpp"
 #include "experiments/run/update_size.hpp"
 #include "planners/shared/costs/evaluated_claim.hpp"
 #include "planners/shared/costs/limits.hpp"
@@ -149,13 +148,14 @@ std::string saved_layers(const LayerGraph& graph, const Planned& planned) {
   return what;
 }
 
-/// Adds the planner's answer for a request to its profile: made by `ask`, with the order of turns and all that the
-/// user's choices add.
-Planning answered(Planning planning, const Inputs& inputs, const PlanningChoices& choices,
-                  const std::function<void(const std::string&)>& say,
-                  const std::function<PlanResult(const PlanRequest&)>& ask) {
+/// The planner's answer for a request, made by `ask`, with the order of turns and all that the user's choices add.
+Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
+                     const std::function<void(const std::string&)>& say,
+                     const std::function<PlanResult(const PlanRequest&)>& ask) {
   using Clock = std::chrono::steady_clock;
-  const PlannerInfo& planner = *planning.planner;
+  Planning planning;
+  planning.planner = &planner;
+  planning.graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, say, choices.degrees);
   const PlannerView view(inputs.platform, planning.graph);
   const PlanRequest request = make_request(planner, view, choices);
   const Clock::time_point start = Clock::now();
@@ -189,23 +189,6 @@ Planning answered(Planning planning, const Inputs& inputs, const PlanningChoices
         planner.name, counted(planning.graph.microbatch_size, "sample"), fmt::join(parts, " and ")));
   }
   return planning;
-}
-
-/// The planner's answer for a request. Hints speak of what the user has given.
-Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
-                     const std::function<void(const std::string&)>& say,
-                     const std::function<PlanResult(const PlanRequest&)>& ask) {
-  Planning planning;
-  planning.planner = &planner;
-  planning.graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, say, choices.degrees);
-  const std::int64_t samples = samples_of_microbatch(planning.graph, choices);
-  try {
-    return answered(std::move(planning), inputs, choices, say, ask);
-  } catch (const InputError& error) {
-    const std::string hint = in_given_terms(error.hint(), choices, samples);
-    if (hint == error.hint()) throw;
-    throw InputError(error.message(), error.place(), hint);
-  }
 }
 
 /// The largest smaller microbatch size with a plan.

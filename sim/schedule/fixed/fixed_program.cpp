@@ -80,13 +80,17 @@ std::vector<std::size_t> firsts_of(const Placement& placement) {
 }
 
 /// The accepted numbers of microbatches next to the plan's own.
-std::string nearest_hint(const FixedFamily& fixed, std::int64_t microbatches) {
-  std::int64_t below = microbatches - 1;
+std::string nearest_hint(const FixedFamily& fixed, const Plan& plan) {
+  const std::int64_t samples = samples_of_microbatch(plan);
+  std::int64_t below = plan.microbatches - 1;
   while (below >= fixed.replicas && !fixed.need_together(below).empty()) --below;
-  std::int64_t above = microbatches + 1;
+  std::int64_t above = plan.microbatches + 1;
   while (!fixed.need_together(above).empty()) ++above;
-  const std::string lower = below >= fixed.replicas ? fmt::format("{} or ", below) : "";
-  return fmt::format("choose {}{} with --microbatches", lower, above);
+  const bool has_less = below >= fixed.replicas;
+  const auto either = [&](std::int64_t unit) {
+    return (has_less ? fmt::format("{} or ", below * unit) : "") + std::to_string(above * unit);
+  };
+  return fmt::format("choose {} microbatches, of {} samples in all", either(1), either(samples));
 }
 
 ScheduleRefusals refusals_of(const FixedFamily& fixed, const PlanContext& context) {
@@ -124,7 +128,7 @@ ScheduleRefusals refusals_of(const FixedFamily& fixed, const PlanContext& contex
     const std::string of = fixed.replicas == 1 ? "" : fmt::format(" for each of {} replicas", fixed.replicas);
     return {{fmt::format("{} on {} needs {}{}, but the plan has {}", name, counted(pipeline.devices, "device"), need,
                          of, plan.microbatches),
-             nearest_hint(fixed, plan.microbatches)}};
+             nearest_hint(fixed, plan)}};
   }
   return {};
 }
