@@ -109,6 +109,8 @@ PlatformSpec varied(PlatformSpec spec, const Variation& change) {
   std::visit([&](auto& form) { change_links(form, inside, between); }, spec.form);
   for (DeviceKind& kind : spec.device_kinds) {
     if (kind.update_bandwidth) kind.update_bandwidth = change.compute * *kind.update_bandwidth;
+    kind.pass_overhead = kind.pass_overhead / change.compute;
+    kind.update_overhead = kind.update_overhead / change.compute;
   }
   spec.collectives.efficiency *= change.collective_efficiency;
   for (auto& [size, measured] : spec.collectives.table) {

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kLeastSpeed = 1e-6;
 constexpr double kMostSpeed = 1e6;
+constexpr Seconds kLongestOverhead(1e3);
 constexpr std::uint64_t kMostLinks = 400'000;  ///< with these and all devices, a description takes about 1 GB
 constexpr double kLeastEfficiency = 1e-3;
 constexpr std::int64_t kMostRings = 64;
@@ -42,8 +43,14 @@ void read_speeds(const YamlNode& node, DeviceKind& kind) {
   }
 }
 
+Seconds read_overhead(const YamlNode& node) {
+  const Seconds overhead = read_seconds(node);
+  if (overhead > kLongestOverhead) node.fail_expected("a time of at most 1000 s");
+  return overhead;
+}
+
 DeviceKind read_device_kind(const std::string& name, const YamlNode& node) {
-  node.allow_keys({"memory", "speed", "reserved", "update_bandwidth"});
+  node.allow_keys({"memory", "speed", "reserved", "update_bandwidth", "pass_overhead", "update_overhead"});
   DeviceKind kind;
   kind.name = name;
   const YamlNode memory = node.at("memory");
@@ -57,6 +64,8 @@ DeviceKind read_device_kind(const std::string& name, const YamlNode& node) {
     }
   }
   if (const auto update = node.find("update_bandwidth")) kind.update_bandwidth = read_usable_bandwidth(*update);
+  if (const auto overhead = node.find("pass_overhead")) kind.pass_overhead = read_overhead(*overhead);
+  if (const auto overhead = node.find("update_overhead")) kind.update_overhead = read_overhead(*overhead);
   return kind;
 }
 

@@ -294,6 +294,12 @@ Seconds StageProgram::backward_total() const {
   return sum;
 }
 
+Seconds StageProgram::weight_total() const {
+  Seconds sum;
+  for (const BackwardStep& step : backward) sum += step.weight;
+  return sum;
+}
+
 Bytes StageProgram::stash() const {
   Bytes sum = kept;
   for (const SwappedStash& part : swapped) sum += part.bytes;
@@ -342,6 +348,15 @@ StageProgram with_times(StageProgram program, double factor) {
   if (program.exchanges) {
     for_each_exchange(*program.exchanges, [&](Exchange& exchange) { exchange.beside = exchange.beside * factor; });
   }
+  return program;
+}
+
+StageProgram with_overhead(StageProgram program, Seconds overhead) {
+  if (overhead <= Seconds(0)) return program;
+  program.overhead = overhead;
+  program.forward += overhead;
+  if (!program.forward_parts.empty()) program.forward_parts.front() += overhead;
+  program.backward.front().backward += overhead;
   return program;
 }
 
