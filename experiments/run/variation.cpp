@@ -113,6 +113,8 @@ PlatformSpec varied(PlatformSpec spec, const Variation& change) {
     kind.update_overhead = kind.update_overhead / change.compute;
   }
   spec.collectives.efficiency *= change.collective_efficiency;
+  if (std::optional<double>& share = spec.collectives.network_efficiency) *share *= change.collective_efficiency;
+  spec.collectives.latency = change.latency * spec.collectives.latency;
   for (auto& [size, measured] : spec.collectives.table) {
     measured = change.bandwidth * change.collective_efficiency * measured;
   }

@@ -286,7 +286,14 @@ std::string collectives_text(const Platform& platform) {
   std::string text = "all-reduce: " + std::to_string(rings) + (rings == 1 ? " ring" : " rings");
   if (is_hierarchical) text = "all-reduce: hierarchical";
   if (!is_ring && !is_hierarchical && has_choice) text += ", or hierarchical where that is faster";
-  if (spec.efficiency < 1.0) text += ", at " + percent(spec.efficiency) + " of the links' bandwidth";
+  const double between = spec.network_efficiency.value_or(spec.efficiency);
+  if (between != spec.efficiency) {
+    text += ", at " + percent(spec.efficiency) + " of the links' bandwidth inside nodes and " + percent(between) +
+            " between them";
+  } else if (spec.efficiency < 1.0) {
+    text += ", at " + percent(spec.efficiency) + " of the links' bandwidth";
+  }
+  if (spec.latency > Seconds(0)) text += ", " + format_human_seconds(spec.latency) + " each";
   return text + "\n";
 }
 

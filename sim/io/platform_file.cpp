@@ -169,11 +169,29 @@ std::vector<std::pair<Bytes, BytesPerSecond>> read_bandwidths(const YamlNode& no
   return table;
 }
 
+double read_link_share(const YamlNode& node) {
+  const double share = read_number(node);
+  if (share < kLeastEfficiency || share > 1.0) node.fail_expected("a number from 0.001 to 1");
+  return share;
+}
+
+/// One share of all links, or one inside nodes and one between them.
+void read_link_shares(const YamlNode& node, CollectiveSpec& spec) {
+  if (node.kind() != YamlKind::Map) {
+    spec.efficiency = read_link_share(node);
+    return;
+  }
+  node.allow_keys({"node", "network"});
+  spec.network_efficiency = 1.0;
+  if (const auto inside = node.find("node")) spec.efficiency = read_link_share(*inside);
+  if (const auto between = node.find("network")) spec.network_efficiency = read_link_share(*between);
+}
+
 CollectiveSpec read_collectives(const YamlNode& node) {
-  node.allow_keys({"algorithm", "efficiency", "rings", "table"});
+  node.allow_keys({"algorithm", "efficiency", "rings", "latency", "table"});
   CollectiveSpec spec;
   if (const auto table = node.find("table")) {
-    for (const char* key : {"algorithm", "efficiency", "rings"}) {
+    for (const char* key : {"algorithm", "efficiency", "rings", "latency"}) {
       const auto other = node.find(key);
       if (other) other->fail("a table of bandwidths takes the place of " + quote(key));
     }
@@ -182,11 +200,8 @@ CollectiveSpec read_collectives(const YamlNode& node) {
   if (const auto algorithm = node.find("algorithm")) {
     spec.algorithm = read_choice<CollectiveSpec::Algorithm>(*algorithm, algorithm_choices());
   }
-  if (const auto efficiency = node.find("efficiency")) {
-    spec.efficiency = read_number(*efficiency);
-    const bool is_share = spec.efficiency >= kLeastEfficiency && spec.efficiency <= 1.0;
-    if (!is_share) efficiency->fail_expected("a number from 0.001 to 1");
-  }
+  if (const auto efficiency = node.find("efficiency")) read_link_shares(*efficiency, spec);
+  if (const auto latency = node.find("latency")) spec.latency = read_overhead(*latency);
   if (const auto rings = node.find("rings")) spec.rings = read_count(*rings, 1, kMostRings);
   return spec;
 }

@@ -216,8 +216,13 @@ Detail::Record collectives_record(const CollectiveSpec& spec) {
     return record;
   }
   record.emplace_back("algorithm", name_of(algorithm_choices(), spec.algorithm));
-  record.emplace_back("efficiency", spec.efficiency);
+  if (spec.network_efficiency) {
+    record.emplace_back("efficiency", Detail::Record{{"node", spec.efficiency}, {"network", *spec.network_efficiency}});
+  } else {
+    record.emplace_back("efficiency", spec.efficiency);
+  }
   if (spec.rings) record.emplace_back("rings", *spec.rings);
+  if (spec.latency > Seconds(0)) record.emplace_back("latency", format_seconds(spec.latency));
   return record;
 }
 
