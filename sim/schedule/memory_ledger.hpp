@@ -47,8 +47,8 @@ struct HeldParameters {
 /// One replica's part of what all divide: rounded up to a whole number of parameters.
 [[nodiscard]] Bytes divided(const Training& training, const HeldParameters& held);
 /// The time of the optimizer's step on a device: the bytes of weights, gradients and optimizer state divided by the
-/// kind's update bandwidth, or 0 if the kind has none; and the kind's overhead where an update begins. The replicas that
-/// divide the optimizer's state each change a part.
+/// kind's update bandwidth, or 0 if the kind has none; and the kind's overhead where an update begins. The replicas
+/// that divide the optimizer's state each change a part.
 [[nodiscard]] Seconds update_time(const DeviceKind& kind, const Training& training, const HeldParameters& held);
 
 /// Weights, gradients and optimizer.

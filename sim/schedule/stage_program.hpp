@@ -78,7 +78,7 @@ struct StageProgram {
   friend bool operator==(const StageProgram&, const StageProgram&) = default;
 
   [[nodiscard]] Seconds backward_total() const;
-  /// The part of the backward for the weight gradients. If it runs as a half of its own, that has an overhead of its own.
+  /// The part of the backward for the weight gradients, without the overhead that it has as a half of its own.
   [[nodiscard]] Seconds weight_total() const;
   /// The whole stash of a microbatch, as while its forward runs or after all its parts have been copied back.
   [[nodiscard]] Bytes stash() const;

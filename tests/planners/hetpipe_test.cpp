@@ -59,7 +59,7 @@ std::vector<Worker> workers_of(const std::vector<std::vector<std::uint32_t>>& nu
   return workers;
 }
 
-/// The least largest stage time over every cut, by the definition: computation with overheads, what is received from either side.
+/// The least largest stage time over every cut, by the definition: computation, overheads, what is received.
 double best_of_all_cuts(const hetpipe::WorkerCosts& costs, std::size_t begin, std::size_t s) {
   const std::size_t layers = costs.prefix.size() - 1;
   const std::size_t stages = costs.factors.size();
