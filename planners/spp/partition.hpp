@@ -114,7 +114,7 @@ void require_partition_size(std::size_t layers, std::size_t devices);
 ///   W(l, 1, r, i)  = stage(0..l, r, i), only if r = i
 ///   W(l, xi, r, i) = min over l' < l, r' of max(W(l', xi-1, r', i-r), channel(l', r', r, i-r), stage(l'..l, r, i))
 /// with stage = M · (compute of the largest of r shares · slowest factor + overheads) + all-reduce (what buckets leave
-/// beyond the last backward) and optimizer step, and channel = 2 M · crossing / (r' r · smallest bandwidth), or half of it if
+/// beyond the last backward) and optimizer step, channel = 2 M · crossing / (r' r · smallest bandwidth), or half if
 /// the channel carries both directions at once. Since the stage does not depend on r', nor the channel on l, the table
 /// holds
 ///   G(l', xi-1, p, r) = min over r' of max(W(l', xi-1, r', p), channel(l', r', r, p))
