@@ -109,8 +109,12 @@ PlatformSpec varied(PlatformSpec spec, const Variation& change) {
   std::visit([&](auto& form) { change_links(form, inside, between); }, spec.form);
   for (DeviceKind& kind : spec.device_kinds) {
     if (kind.update_bandwidth) kind.update_bandwidth = change.compute * *kind.update_bandwidth;
+    kind.pass_overhead = kind.pass_overhead / change.compute;
+    kind.update_overhead = kind.update_overhead / change.compute;
   }
   spec.collectives.efficiency *= change.collective_efficiency;
+  if (std::optional<double>& share = spec.collectives.network_efficiency) *share *= change.collective_efficiency;
+  spec.collectives.latency = change.latency * spec.collectives.latency;
   for (auto& [size, measured] : spec.collectives.table) {
     measured = change.bandwidth * change.collective_efficiency * measured;
   }

@@ -74,12 +74,20 @@ std::string cut_table(const Table& table, std::size_t row_count) {
 
 std::string kinds_table(const Platform& platform) {
   Table table{{"device kind", "devices", "memory", "reserved", "speed", "update"}, {}};
+  const bool has_overheads = std::ranges::any_of(platform.spec.device_kinds.items(), [](const DeviceKind& kind) {
+    return kind.pass_overhead > Seconds(0) || kind.update_overhead > Seconds(0);
+  });
+  if (has_overheads) table.header.insert(table.header.end(), {"each pass", "each update"});
   for (DeviceKindId id : indices(platform.spec.device_kinds)) {
     const DeviceKind& kind = platform.spec.device_kinds[id];
     const auto count = std::ranges::count(platform.devices.items(), id, &Device::kind);
     table.rows.push_back({kind.name, std::to_string(count), format_human_bytes(kind.memory),
                           format_human_bytes(kind.reserved), kind.speed ? short_number(*kind.speed) : "not known",
                           kind.update_bandwidth ? format_human_bandwidth(*kind.update_bandwidth) : "free"});
+    if (!has_overheads) continue;
+    for (const Seconds overhead : {kind.pass_overhead, kind.update_overhead}) {
+      table.rows.back().push_back(overhead > Seconds(0) ? "+" + format_human_seconds(overhead) : "-");
+    }
   }
   return to_text(table);
 }
@@ -181,7 +189,9 @@ Detail::List devices_list(const Platform& platform) {
                        {"host", device.host.is_none() ? Detail() : Detail(platform.hosts[device.host].name)},
                        {"memory_bytes", kind.memory.value()},
                        {"usable_bytes", platform.capacity(id).value()},
-                       {"speed", kind.speed ? Detail(*kind.speed) : Detail()}});
+                       {"speed", kind.speed ? Detail(*kind.speed) : Detail()},
+                       {"pass_overhead_s", kind.pass_overhead.value()},
+                       {"update_overhead_s", kind.update_overhead.value()}});
   }
   return list;
 }
@@ -276,7 +286,14 @@ std::string collectives_text(const Platform& platform) {
   std::string text = "all-reduce: " + std::to_string(rings) + (rings == 1 ? " ring" : " rings");
   if (is_hierarchical) text = "all-reduce: hierarchical";
   if (!is_ring && !is_hierarchical && has_choice) text += ", or hierarchical where that is faster";
-  if (spec.efficiency < 1.0) text += ", at " + percent(spec.efficiency) + " of the links' bandwidth";
+  const double between = spec.network_efficiency.value_or(spec.efficiency);
+  if (between != spec.efficiency) {
+    text += ", at " + percent(spec.efficiency) + " of the links' bandwidth inside nodes and " + percent(between) +
+            " between them";
+  } else if (spec.efficiency < 1.0) {
+    text += ", at " + percent(spec.efficiency) + " of the links' bandwidth";
+  }
+  if (spec.latency > Seconds(0)) text += ", " + format_human_seconds(spec.latency) + " each";
   return text + "\n";
 }
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 namespace stagecraft::dapple {
@@ -122,14 +123,17 @@ double PairTable::slowest_pair(const std::vector<DeviceId>& from, const std::vec
 
 DeviceSet Problem::device_set(std::vector<DeviceId> chosen, double& steps) const {
   DeviceSet set;
-  double factor = 0.0;
+  std::pair slowest(0.0, 0.0);
+  std::pair latest(0.0, 0.0);
   for (DeviceId device : chosen) {
-    factor = std::max(factor, factors[device.value()]);
-    set.update = std::max(set.update, update[device.value()]);
+    const std::size_t at = device.value();
+    slowest = std::max(slowest, std::pair(factors[at], pass_overheads[at]));
+    latest = std::max(latest, std::pair(update[at], update_overheads[at]));
   }
+  std::tie(set.factor, set.pass_overhead) = slowest;
+  std::tie(set.update, set.update_overhead) = latest;
   if (exchange.is_divided) set.update /= static_cast<double>(chosen.size());
   steps += static_cast<double>(chosen.size());
-  set.factor = factor;
   set.all_reduce = all_reduce_among(*this, chosen, steps);
   set.devices = std::move(chosen);
   return set;
@@ -149,7 +153,10 @@ Problem problem_of(const PlanRequest& request) {
   add_bandwidths(request, problem);
   for (DeviceId a : indices(request.platform.devices)) {
     problem.factors.push_back(slowest_factor(request.graph, request.platform, {a}));
-    const Seconds update = update_time(request.platform.kind(a), request.training, {kGigabyte});
+    const DeviceKind& kind = request.platform.kind(a);
+    problem.pass_overheads.push_back(pass_overhead(request.platform, a).value());
+    problem.update_overheads.push_back(kind.update_overhead.value());
+    const Seconds update = update_time(kind, request.training, {.bytes = kGigabyte, .begins_update = false});
     problem.update.push_back(update.value() / static_cast<double>(kGigabyte.value()));
   }
   problem.nodes = nodes_of(request.platform);

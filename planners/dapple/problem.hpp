@@ -21,8 +21,10 @@ namespace stagecraft::dapple {
 struct DeviceSet {
   std::vector<DeviceId> devices;  ///< ascending
   double factor = 1.0;            ///< the slowest device's
+  double pass_overhead = 0.0;     ///< likewise
   AllReduceTime all_reduce;
-  double update = 0.0;  ///< seconds of a replica's optimizer step per byte of the stage's parameters
+  double update = 0.0;           ///< seconds of a replica's optimizer step per byte of the stage's parameters
+  double update_overhead = 0.0;  ///< seconds of that step beside the bytes
 };
 
 /// The bandwidth of every two devices, in bytes per second.
@@ -44,11 +46,13 @@ struct Problem {
   std::vector<double> backward;
 
   RunSums parameters;
-  std::vector<double> cut_bytes;   ///< bytes over the cut before each position, one way. **Shape** layers + 1
-  std::vector<double> factors;     ///< by device: time factor relative to the profile
-  std::vector<double> update;      ///< by device: seconds of the optimizer's step for each byte of parameters
-  PairTable channels;              ///< between stages
-  std::optional<PairTable> rings;  ///< within a stage, on the analytic network; none: as between stages
+  std::vector<double> cut_bytes;         ///< bytes over the cut before each position, one way. **Shape** layers + 1
+  std::vector<double> factors;           ///< by device: time factor relative to the profile
+  std::vector<double> update;            ///< by device: seconds of the optimizer's step for each byte of parameters
+  std::vector<double> pass_overheads;    ///< by device, in seconds
+  std::vector<double> update_overheads;  ///< likewise
+  PairTable channels;                    ///< between stages
+  std::optional<PairTable> rings;        ///< within a stage, on the analytic network; none: as between stages
   /// As they are run; none: rings of the smallest bandwidth, as on the analytic network. Kept while devices are looked
   /// at, which changes no result. Then channels get only a part of links that nodes share, too.
   mutable std::optional<AllReduces> all_reduces;
@@ -74,8 +78,9 @@ struct Problem {
     const std::size_t count = on.devices.size();
     const DividedTimes::Sums& sums = divided.of(count);
     const double share = on.factor / divided.divisor(count);
-    Block block{(sums.forward[end] - sums.forward[begin]) * share, (sums.backward[end] - sums.backward[begin]) * share,
-                static_cast<double>(weights.value()) * on.update};
+    Block block{(sums.forward[end] - sums.forward[begin]) * share + on.pass_overhead,
+                (sums.backward[end] - sums.backward[begin]) * share + on.pass_overhead,
+                static_cast<double>(weights.value()) * on.update + on.update_overhead};
     const auto in_buckets = [&](std::size_t buckets) {
       return [&on, buckets](Bytes bytes) { return on.all_reduce(static_cast<double>(bytes.value()), buckets); };
     };
@@ -88,7 +93,7 @@ struct Problem {
       return exchange.reduced(all - before, in_buckets(buckets));
     };
     const BucketExchange& under = exchanges[divided.sums_index(count)];
-    const double last = under.last_backward(begin, end, share, seconds);
+    const double last = under.last_backward(begin, end, share, seconds) + on.pass_overhead;
     block.backward = std::max(block.backward, exchange.each_time(weights, in_buckets(1)) - block.forward);
     block.synchronise += last - block.backward;
     block.synchronise += std::max(0.0, gathered - block.forward);

@@ -79,6 +79,7 @@ class Search {
         most_steps_(limits.work * kStepsPerLatency),
         cuts_(chosen_cuts(problem, most_cuts(problem, limits))) {
     for (double factor : problem.factors) fastest_ = std::min(fastest_, factor);
+    least_overhead_ = std::ranges::min(problem.pass_overheads);
   }
 
   Answer run() {
@@ -204,8 +205,8 @@ class Search {
     const double share = fastest_ / static_cast<double>(count);
     const Block rest = blocks_.back();
     const std::size_t others = blocks_.size() - 1;
-    blocks_.back() = {(problem_.forward[end] - problem_.forward[begin]) * share,
-                      (problem_.backward[end] - problem_.backward[begin]) * share, 0.0};
+    blocks_.back() = {(problem_.forward[end] - problem_.forward[begin]) * share + least_overhead_,
+                      (problem_.backward[end] - problem_.backward[begin]) * share + least_overhead_, 0.0};
     const Block part = blocks_.back();
     for (std::size_t i = 1; i < count; ++i) blocks_.insert(blocks_.end(), {Block{}, part});
     steps_ += static_cast<double>(blocks_.size());
@@ -248,6 +249,7 @@ class Search {
   double steps_ = 0.0;
   std::vector<std::size_t> cuts_;
   double fastest_ = std::numeric_limits<double>::infinity();
+  double least_overhead_ = 0.0;  // of a pass
   double best_ = std::numeric_limits<double>::infinity();
   std::vector<Block> blocks_;
   std::map<Used, std::vector<Move>> moves_;

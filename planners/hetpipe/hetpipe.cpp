@@ -53,6 +53,7 @@ WorkerCosts costs_of(const PlanRequest& request, const std::vector<LayerId>& ord
   const std::vector<Bytes> at_cuts = cut_bytes_with_ends(request.graph, order);
   for (std::size_t s = 0; s < stages; ++s) {
     costs.factors.push_back(slowest_factor(request.graph, request.platform, members(workers, s)));
+    costs.overheads.push_back(2.0 * largest_pass_overhead(request.platform, members(workers, s)).value());
     if (s + 1 == stages) break;
     const BytesPerSecond bandwidth = link_bandwidth(request.platform, workers, s);
     costs.transfers.emplace_back();

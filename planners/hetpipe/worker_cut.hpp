@@ -8,15 +8,16 @@ namespace stagecraft::hetpipe {
 /// The costs of the stages of one virtual worker's pipeline, in seconds per microbatch. Stage s runs on the s-th
 /// device.
 struct WorkerCosts {
-  std::vector<double> prefix;   ///< forward + backward of the layers before; one entry more than there are layers
-  std::vector<double> factors;  ///< time factor of the s-th device relative to the profile
+  std::vector<double> prefix;     ///< forward + backward of the layers before; one entry more than there are layers
+  std::vector<double> factors;    ///< time factor of the s-th device relative to the profile
+  std::vector<double> overheads;  ///< of both passes on the s-th device
   /// [s][i]: time in one direction over the link between stages s and s + 1 for the bytes that cross the cut before
   /// layer i
   std::vector<std::vector<double>> transfers;
 
   /// Never grows as `begin` grows.
   [[nodiscard]] double computation(std::size_t s, std::size_t begin, std::size_t end) const {
-    return factors[s] * (prefix[end] - prefix[begin]);
+    return factors[s] * (prefix[end] - prefix[begin]) + overheads[s];
   }
   /// The time of the layers [begin, end) as stage s: its computation, and the transfers that it receives (activations
   /// from the stage before, gradients from the stage after).

@@ -26,9 +26,9 @@ Lattice<GridAxis> grid_of(const StageCosts& costs, const std::array<int, 3>& poi
     return static_cast<std::size_t>(points[axis]) - 1;
   };
   const std::size_t layers = costs.layers();
-  return {GridAxis(costs.total_load(), points[0], step_count(0) + layers + 2),
+  return {GridAxis(costs.most_load(), points[0], step_count(0) + layers + 2),
           GridAxis(costs.capacity(), points[1], step_count(1) + 2),
-          GridAxis(costs.total_load() + costs.total_cuts(), points[2], 2 * step_count(2) + layers + 2)};
+          GridAxis(costs.most_load() + costs.total_cuts(), points[2], 2 * step_count(2) + layers + 2)};
 }
 
 AnyRecursion recursion_of(const Chain& chain, const AllocationSettings& settings) {

@@ -7,7 +7,7 @@ namespace stagecraft::madpipe {
 namespace {
 
 Ticks all_one_after_another(const Chain& chain) {
-  Ticks sum = chain.load(0, chain.size());
+  Ticks sum = chain.most_load();
   for (std::size_t at = 0; at <= chain.size(); ++at) sum += chain.cut_load(at);
   return sum;
 }

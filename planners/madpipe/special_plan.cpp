@@ -16,8 +16,8 @@ namespace stagecraft::madpipe {
 namespace {
 
 Ticks sequential_period(const Chain& chain, std::span<const ChainStage> stages) {
-  Ticks sum = chain.load(0, chain.size());
-  for (const ChainStage& stage : stages) sum += chain.cut_load(stage.begin);
+  Ticks sum = 0;
+  for (const ChainStage& stage : stages) sum += chain.cut_load(stage.begin) + chain.load(stage.begin, stage.end);
   return std::max<Ticks>(1, sum);
 }
 
@@ -54,7 +54,7 @@ SpecialPlan special_plan(const PlannerInfo& planner, const PlanRequest& request,
 }
 
 Ticks longest_period(const Chain& chain) {
-  Ticks sum = chain.load(0, chain.size());
+  Ticks sum = chain.most_load();
   for (std::size_t at = 0; at <= chain.size(); ++at) sum += chain.cut_load(at);
   return std::max<Ticks>(1, sum);
 }

@@ -42,6 +42,7 @@ StageCosts::StageCosts(const Chain& chain, const AllocationSettings& settings)
       parameters_(chain.parameters()),
       copies_(chain.copies_of_parameters()),
       stash_(chain.stashes()),
+      overhead_(chain.overhead()),
       each_buffer_(chain.buffers(Bytes(1)).value()),
       normal_devices_(chain.device_count() - 1),
       capacity_(chain.capacity().value()),
@@ -50,7 +51,7 @@ StageCosts::StageCosts(const Chain& chain, const AllocationSettings& settings)
   if (!passes_on_only(crossings)) graph_ = std::make_shared<const Crossings>(crossings);
   for (std::size_t i = 0; i <= chain.size(); ++i) {
     Part& part = parts_[i];
-    part.load_before = chain.load(0, i);
+    part.load_before = i == 0 ? 0 : chain.load(0, i) - overhead_;
     part.cut = chain.cut_load(i);
     if (!graph_ && i > 0 && i < chain.size()) {
       part.buffers = chain.buffers(largest_use(crossings, i - 1, i, chain.size())).value();
@@ -59,18 +60,21 @@ StageCosts::StageCosts(const Chain& chain, const AllocationSettings& settings)
     largest_bottleneck_ = std::max(largest_bottleneck_, part.cut);
     if (chain.transfer(i) >= kLongestTransfer) part.cut = kUnlimited;  // the chain is never cut here
     if (i == chain.size()) break;
-    part.load = chain.load(i, i + 1);
+    part.load = chain.load(i, i + 1) - overhead_;
     part.workspace = chain.workspace(i, i + 1).value();
-    least_bottleneck_ = std::max(least_bottleneck_, part.load);
+    least_bottleneck_ = std::max(least_bottleneck_, part.load + overhead_);
   }
   const auto devices = static_cast<Ticks>(chain.device_count());
-  least_bottleneck_ = std::max(least_bottleneck_, total_load() / devices + (total_load() % devices == 0 ? 0 : 1));
-  largest_bottleneck_ = std::max(largest_bottleneck_, total_load());
+  const Ticks least = chain.load(0, chain.size());
+  least_bottleneck_ = std::max(least_bottleneck_, least / devices + (least % devices == 0 ? 0 : 1));
+  most_load_ = chain.most_load();
+  largest_bottleneck_ = std::max(largest_bottleneck_, most_load_);
 }
 
 StageInHand StageCosts::before(std::uint32_t end) const {
   StageInHand stage;
   stage.begin = stage.end = end;
+  stage.load = overhead_;
   stage.sent = parts_[end].buffers;
   return stage;
 }

@@ -44,7 +44,8 @@ class StageCosts {
   [[nodiscard]] std::uint32_t layers() const { return static_cast<std::uint32_t>(parts_.size() - 1); }
   [[nodiscard]] std::uint32_t normal_devices() const { return normal_devices_; }
   [[nodiscard]] std::int64_t capacity() const { return capacity_; }
-  [[nodiscard]] Ticks total_load() const { return parts_.back().load_before; }
+  /// That of all layers, whatever the cuts are.
+  [[nodiscard]] Ticks most_load() const { return most_load_; }
   [[nodiscard]] Ticks total_cuts() const { return total_cuts_; }
   /// A lower bound of all bottlenecks: the mean load of a device, and the load of the largest layer.
   [[nodiscard]] Ticks least_bottleneck() const { return least_bottleneck_; }
@@ -63,7 +64,7 @@ class StageCosts {
   [[nodiscard]] bool is_too_much(std::uint32_t layers, std::uint32_t normal, Ticks load, Ticks limit) const;
 
  private:
-  /// The figures of one layer and of the cut before it.
+  /// The figures of one layer and of the cut before it, without overheads.
   struct Part {
     Ticks load_before = 0;  // of all layers before
     Ticks load = 0;
@@ -80,10 +81,12 @@ class StageCosts {
   std::int64_t copies_;  // of the parameters
   RunSums stash_;
   std::shared_ptr<const Crossings> graph_;  // null for a chain
+  Ticks overhead_;                          // of each stage
   std::int64_t each_buffer_;                // bytes of buffers for a byte exchanged
   std::uint32_t normal_devices_;
   std::int64_t capacity_;
   std::int64_t uncharged_;  // microbatches in flight that the special device is not charged for
+  Ticks most_load_ = 0;
   Ticks total_cuts_ = 0;
   Ticks least_bottleneck_ = 0;
   Ticks largest_bottleneck_ = 0;

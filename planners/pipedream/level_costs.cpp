@@ -12,7 +12,8 @@ double segment_time(const LevelCosts& costs, std::size_t start, std::size_t j, s
   if (!costs.below.empty()) return costs.times(q, d).row(j)[start + 1];
   const DownSets& states = *costs.states;
   if (start != kNothing && !precedes(states, start, j)) return kInfinity;
-  return (states.compute[j] - below_start(states.compute, start)) * costs.settings->time_factor;
+  const double layers = states.compute[j] - below_start(states.compute, start);
+  return layers * costs.settings->time_factor + costs.settings->overhead;
 }
 
 bool fits(const LevelCosts& costs, std::size_t start, std::size_t j, std::size_t q, std::size_t d) {
@@ -42,10 +43,11 @@ void fill_compute(const LevelCosts& costs, std::size_t j, std::vector<double>& t
   }
   const double end = states.compute[j];
   const double factor = costs.settings->time_factor;
+  const double overhead = costs.settings->overhead;
   times.resize(j + 1);
-  times[0] = end * factor;
+  times[0] = end * factor + overhead;
   for (std::size_t k = 0; k < j; ++k) {
-    times[k + 1] = outside[k] != 0 ? kInfinity : (end - states.compute[k]) * factor;
+    times[k + 1] = outside[k] != 0 ? kInfinity : (end - states.compute[k]) * factor + overhead;
   }
 }
 

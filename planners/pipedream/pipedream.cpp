@@ -198,6 +198,7 @@ Settings settings_of(const PlanRequest& request) {
   if (request.options.word("synchronisation") == "overlapped") settings.synchronisation = Synchronisation::Overlapped;
   if (request.options.word("boundary") == "whole") settings.boundary = BoundaryCost::Whole;
   settings.time_factor = slowest_factor(request.graph, request.platform, all_devices(request.platform));
+  settings.overhead = 2.0 * largest_pass_overhead(request.platform, all_devices(request.platform)).value();
   settings.exchanged_copies = update_exchange(request.training).copies();
   settings.communication = request.options.word("communication") == "on";
   settings.straight = request.options.flag("straight");

@@ -238,7 +238,7 @@ double level_period(const DownSets& states, const Settings& settings, std::size_
     const bool is_first = &segment == &segments.front();
     const double q = segment.replicas;
     const double time = level > 0 ? level_period(states, settings, level - 1, segment.inner)
-                                  : difference(states.compute, segment) * settings.time_factor;
+                                  : difference(states.compute, segment) * settings.time_factor + settings.overhead;
     const double sync = 4.0 * settings.exchanged_copies * (q - 1.0) * difference(states.parameters, segment) /
                         (bandwidth * q) / (is_first ? below_members : 1.0) / settings.rounds_per_update;
     largest = std::max(largest, round_time(settings.synchronisation, time, sync) / q);
@@ -278,7 +278,7 @@ double period_of(const DownSets& states, const Settings& settings, const std::ve
 }
 
 double data_parallel_time(const DownSets& states, const Settings& settings) {
-  double time = states.compute[states.count - 1] * settings.time_factor;
+  double time = states.compute[states.count - 1] * settings.time_factor + settings.overhead;
   double below_members = 1.0;
   for (const Level& level : settings.levels) {
     const double members = level.count;

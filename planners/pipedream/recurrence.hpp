@@ -52,6 +52,7 @@ enum class BoundaryCost {
 struct Settings {
   std::vector<Level> levels;  ///< innermost first; empty: one device
   double time_factor = 1.0;   ///< relative to the times of the profile
+  double overhead = 0.0;      ///< seconds of both passes of a stage beside its layers' times
   Synchronisation synchronisation = Synchronisation::Added;
   BoundaryCost boundary = BoundaryCost::Divided;
   bool communication = true;  ///< whether transfers between stages take time

@@ -37,6 +37,12 @@ struct StageAllReduces {
 
 /// The input of the partition: the layers of a chain and the devices in a fixed order, both given by position.
 struct PartitionProblem {
+  /// What a device takes beside layers and bytes.
+  struct Overheads {
+    Seconds pass;    ///< each forward and each backward
+    Seconds update;  ///< the optimizer's step
+  };
+
   // Sums over the layers before each position. **Shape** layers + 1; the first entry is 0, and entries never decrease.
   std::vector<Seconds> compute;  ///< forward and backward of one microbatch on the profile's device
   RunSums parameters;            ///< that replicas of a stage reduce
@@ -55,6 +61,7 @@ struct PartitionProblem {
   // The device at each position.
   std::vector<double> factors;                   ///< time factor relative to the profile
   std::vector<BytesPerSecond> update_bandwidth;  ///< of the optimizer's step; infinite if the step takes no time
+  std::vector<Overheads> overheads = {};         ///< none: nothing
   std::int64_t update_copies = 1;  ///< bytes that the step processes for each byte of parameters that it changes
 
   std::int64_t microbatches = 1;
@@ -106,8 +113,8 @@ void require_partition_size(std::size_t layers, std::size_t devices);
 /// i devices, with the last stage on the last r of them:
 ///   W(l, 1, r, i)  = stage(0..l, r, i), only if r = i
 ///   W(l, xi, r, i) = min over l' < l, r' of max(W(l', xi-1, r', i-r), channel(l', r', r, i-r), stage(l'..l, r, i))
-/// with stage = M · compute of the largest of r shares · slowest factor + all-reduce (with buckets what lasts beyond
-/// the last backward) and optimizer step, and channel = 2 M · crossing / (r' r · smallest bandwidth), or half of it if
+/// with stage = M · (compute of the largest of r shares · slowest factor + overheads) + all-reduce (what buckets leave
+/// beyond the last backward) and optimizer step, channel = 2 M · crossing / (r' r · smallest bandwidth), or half if
 /// the channel carries both directions at once. Since the stage does not depend on r', nor the channel on l, the table
 /// holds
 ///   G(l', xi-1, p, r) = min over r' of max(W(l', xi-1, r', p), channel(l', r', r, p))

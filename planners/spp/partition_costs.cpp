@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace stagecraft::spp {
@@ -50,11 +51,21 @@ void PartitionCosts::fill_ranges() {
   for (std::size_t first = 0; first < devices_; ++first) {
     Range range;
     for (std::size_t last = first; last < devices_; ++last) {
-      range.factor = std::max(range.factor, problem_->factors[last]);
-      range.update_bandwidth = std::min(range.update_bandwidth, problem_->update_bandwidth[last].value());
+      widen(range, last);
       ranges_[first * (devices_ + 1) + last + 1] = range;
     }
   }
+}
+
+void PartitionCosts::widen(Range& range, std::size_t device) const {
+  PartitionProblem::Overheads own;
+  if (!problem_->overheads.empty()) own = problem_->overheads[device];
+  const auto slower = std::pair(problem_->factors[device], own.pass.value());
+  if (slower > std::pair(range.factor, range.pass_overhead)) std::tie(range.factor, range.pass_overhead) = slower;
+  const auto later = std::pair(-problem_->update_bandwidth[device].value(), own.update.value());
+  if (later <= std::pair(-range.update_bandwidth, range.update_overhead)) return;
+  range.update_bandwidth = -later.first;
+  range.update_overhead = later.second;
 }
 
 void PartitionCosts::fill_exchanges() {
@@ -112,8 +123,9 @@ double PartitionCosts::bucketed(std::size_t begin, std::size_t end, std::size_t 
   const DividedTimes::Sums& sums = times_.of(replicas);
   const double load = forwards(begin, end, replicas, range) +
                       (sums.backward[end] - sums.backward[begin]) * share * (microbatches_ - 1.0) +
+                      range.pass_overhead * microbatches_ +
                       buckets_[times_.sums_index(replicas)].last_backward(begin, end, share, seconds) +
-                      updated(begin, end, replicas) / range.update_bandwidth;
+                      update(begin, end, replicas, range);
   const double each_time = problem_->exchange.each_time(
       problem_->parameters(begin, end), [&](Bytes bytes) { return all_reduce(range.exchange, Bytes(0), bytes, 1); });
   return std::max(load, each_time * microbatches_);
@@ -122,7 +134,8 @@ double PartitionCosts::bucketed(std::size_t begin, std::size_t end, std::size_t 
 /// The first one waits for the weights that are gathered.
 double PartitionCosts::forwards(std::size_t begin, std::size_t end, std::size_t replicas, const Range& range) const {
   const DividedTimes::Sums& sums = times_.of(replicas);
-  const double each = (sums.forward[end] - sums.forward[begin]) * (range.factor / times_.divisor(replicas));
+  const double layers = (sums.forward[end] - sums.forward[begin]) * (range.factor / times_.divisor(replicas));
+  const double each = layers + range.pass_overhead;
   if (!problem_->exchange.is_divided) return each * microbatches_;
   return std::max(each, gathered(range.exchange, problem_->parameters(begin, end))) + each * (microbatches_ - 1.0);
 }

@@ -52,8 +52,9 @@ class PartitionCosts {
     const Range& range = ranges_[first * (devices_ + 1) + last];
     if (!buckets_.empty()) return bucketed(begin, end, last - first, range);
     const std::vector<double>& compute = times_.of(last - first).total;
-    const double each = (compute[end] - compute[begin]) * range.factor / times_.divisor(last - first);
-    return each * microbatches_ + (all_reduced + updated(begin, end, last - first) / range.update_bandwidth);
+    const double each =
+        (compute[end] - compute[begin]) * range.factor / times_.divisor(last - first) + 2.0 * range.pass_overhead;
+    return each * microbatches_ + (all_reduced + update(begin, end, last - first, range));
   }
   /// The load of the channel between a stage on [middle - before, middle) and one on [middle, middle + behind).
   [[nodiscard]] double channel(std::size_t cut, std::size_t middle, std::size_t before, std::size_t behind) const {
@@ -61,10 +62,13 @@ class PartitionCosts {
   }
 
  private:
-  /// Extremes over the devices [first, last).
+  /// Extremes over the devices [first, last). An overhead is that of the device that is slowest without it: never more
+  /// than a stage takes.
   struct Range {
     double factor = 0.0;  // of the slowest device
+    double pass_overhead = 0.0;
     double update_bandwidth = kInfinity;
+    double update_overhead = 0.0;
     std::size_t exchange = 0;
   };
   /// The load of a stage that exchanges gradients while its last backward runs. Sums what never grows with `begin`.
@@ -76,6 +80,11 @@ class PartitionCosts {
     const Bytes own = problem_->exchange.is_divided ? share_up(all, 1, static_cast<std::int64_t>(replicas)) : all;
     return static_cast<double>((own * problem_->update_copies).value());
   }
+  /// The seconds of that step.
+  [[nodiscard]] double update(std::size_t begin, std::size_t end, std::size_t replicas, const Range& range) const {
+    return updated(begin, end, replicas) / range.update_bandwidth + range.update_overhead;
+  }
+  void widen(Range& range, std::size_t device) const;
   /// The seconds in which the gradients of the bytes [before, all) of weights are summed up in so many buckets.
   [[nodiscard]] double summed(std::size_t exchange, Bytes before, Bytes all, std::size_t buckets) const;
   /// Those in which so many bytes of weights are gathered after an update.

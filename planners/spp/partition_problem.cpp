@@ -54,6 +54,7 @@ PartitionProblem partition_problem(const PlanRequest& request, const UsedBandwid
     const DeviceKind& kind = request.platform.kind(device);
     problem.factors.push_back(require_time_factor(request.platform, request.graph.device_kind, device));
     problem.update_bandwidth.push_back(kind.update_bandwidth.value_or(BytesPerSecond(kNever.value())));
+    problem.overheads.push_back({pass_overhead(request.platform, device), kind.update_overhead});
     for (std::size_t other = 0; other < position; ++other) {
       const DeviceId a(other);
       const DeviceId b(position);

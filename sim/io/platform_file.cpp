@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kLeastSpeed = 1e-6;
 constexpr double kMostSpeed = 1e6;
+constexpr Seconds kLongestOverhead(1e3);
 constexpr std::uint64_t kMostLinks = 400'000;  ///< with these and all devices, a description takes about 1 GB
 constexpr double kLeastEfficiency = 1e-3;
 constexpr std::int64_t kMostRings = 64;
@@ -42,8 +43,14 @@ void read_speeds(const YamlNode& node, DeviceKind& kind) {
   }
 }
 
+Seconds read_overhead(const YamlNode& node) {
+  const Seconds overhead = read_seconds(node);
+  if (overhead > kLongestOverhead) node.fail_expected("a time of at most 1000 s");
+  return overhead;
+}
+
 DeviceKind read_device_kind(const std::string& name, const YamlNode& node) {
-  node.allow_keys({"memory", "speed", "reserved", "update_bandwidth"});
+  node.allow_keys({"memory", "speed", "reserved", "update_bandwidth", "pass_overhead", "update_overhead"});
   DeviceKind kind;
   kind.name = name;
   const YamlNode memory = node.at("memory");
@@ -57,6 +64,8 @@ DeviceKind read_device_kind(const std::string& name, const YamlNode& node) {
     }
   }
   if (const auto update = node.find("update_bandwidth")) kind.update_bandwidth = read_usable_bandwidth(*update);
+  if (const auto overhead = node.find("pass_overhead")) kind.pass_overhead = read_overhead(*overhead);
+  if (const auto overhead = node.find("update_overhead")) kind.update_overhead = read_overhead(*overhead);
   return kind;
 }
 
@@ -160,11 +169,29 @@ std::vector<std::pair<Bytes, BytesPerSecond>> read_bandwidths(const YamlNode& no
   return table;
 }
 
+double read_link_share(const YamlNode& node) {
+  const double share = read_number(node);
+  if (share < kLeastEfficiency || share > 1.0) node.fail_expected("a number from 0.001 to 1");
+  return share;
+}
+
+/// One share of all links, or one inside nodes and one between them.
+void read_link_shares(const YamlNode& node, CollectiveSpec& spec) {
+  if (node.kind() != YamlKind::Map) {
+    spec.efficiency = read_link_share(node);
+    return;
+  }
+  node.allow_keys({"node", "network"});
+  spec.network_efficiency = 1.0;
+  if (const auto inside = node.find("node")) spec.efficiency = read_link_share(*inside);
+  if (const auto between = node.find("network")) spec.network_efficiency = read_link_share(*between);
+}
+
 CollectiveSpec read_collectives(const YamlNode& node) {
-  node.allow_keys({"algorithm", "efficiency", "rings", "table"});
+  node.allow_keys({"algorithm", "efficiency", "rings", "latency", "table"});
   CollectiveSpec spec;
   if (const auto table = node.find("table")) {
-    for (const char* key : {"algorithm", "efficiency", "rings"}) {
+    for (const char* key : {"algorithm", "efficiency", "rings", "latency"}) {
       const auto other = node.find(key);
       if (other) other->fail("a table of bandwidths takes the place of " + quote(key));
     }
@@ -173,11 +200,8 @@ CollectiveSpec read_collectives(const YamlNode& node) {
   if (const auto algorithm = node.find("algorithm")) {
     spec.algorithm = read_choice<CollectiveSpec::Algorithm>(*algorithm, algorithm_choices());
   }
-  if (const auto efficiency = node.find("efficiency")) {
-    spec.efficiency = read_number(*efficiency);
-    const bool is_share = spec.efficiency >= kLeastEfficiency && spec.efficiency <= 1.0;
-    if (!is_share) efficiency->fail_expected("a number from 0.001 to 1");
-  }
+  if (const auto efficiency = node.find("efficiency")) read_link_shares(*efficiency, spec);
+  if (const auto latency = node.find("latency")) spec.latency = read_overhead(*latency);
   if (const auto rings = node.find("rings")) spec.rings = read_count(*rings, 1, kMostRings);
   return spec;
 }

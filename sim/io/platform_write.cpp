@@ -42,6 +42,8 @@ Detail device_kind_record(const DeviceKind& kind) {
   if (kind.speed || !kind.other_speeds.empty()) record.emplace_back("speed", speed_value(kind));
   record.emplace_back("reserved", format_whole_bytes(kind.reserved));
   if (kind.update_bandwidth) record.emplace_back("update_bandwidth", format_bandwidth(*kind.update_bandwidth));
+  if (kind.pass_overhead > Seconds(0)) record.emplace_back("pass_overhead", format_seconds(kind.pass_overhead));
+  if (kind.update_overhead > Seconds(0)) record.emplace_back("update_overhead", format_seconds(kind.update_overhead));
   return record;
 }
 
@@ -214,8 +216,13 @@ Detail::Record collectives_record(const CollectiveSpec& spec) {
     return record;
   }
   record.emplace_back("algorithm", name_of(algorithm_choices(), spec.algorithm));
-  record.emplace_back("efficiency", spec.efficiency);
+  if (spec.network_efficiency) {
+    record.emplace_back("efficiency", Detail::Record{{"node", spec.efficiency}, {"network", *spec.network_efficiency}});
+  } else {
+    record.emplace_back("efficiency", spec.efficiency);
+  }
   if (spec.rings) record.emplace_back("rings", *spec.rings);
+  if (spec.latency > Seconds(0)) record.emplace_back("latency", format_seconds(spec.latency));
   return record;
 }
 

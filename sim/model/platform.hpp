@@ -165,6 +165,12 @@ struct Level {
 /// **Throws** InputError if the devices are not all connected.
 [[nodiscard]] std::vector<Level> levels(const Platform& platform);
 
+/// What each forward and each backward takes on the device beside its layers' times: that of its kind, times its
+/// slowdown.
+[[nodiscard]] inline Seconds pass_overhead(const Platform& platform, DeviceId device) {
+  return platform.kind(device).pass_overhead * platform.devices[device].slowdown;
+}
+
 /// The factor from a profile's times to those on the device: its slowdown, times speed(profile's device) / speed(its
 /// kind) unless that is the same kind; none if the platform does not give both speeds.
 [[nodiscard]] std::optional<double> time_factor(const Platform& platform, const std::string& profile_device,

@@ -40,6 +40,8 @@ struct DeviceKind {
   Bytes reserved;                                   ///< counts against `memory`
   std::optional<BytesPerSecond> update_bandwidth;   ///< of the optimizer step; absent: the step takes no time
   std::map<std::string, double> other_speeds = {};  ///< `speed` in other precisions than `kPlainPrecision`
+  Seconds pass_overhead = {};    ///< that each forward and each backward of a stage takes beside its layers' times
+  Seconds update_overhead = {};  ///< that each update on a device takes beside the bytes of its step
   friend bool operator==(const DeviceKind&, const DeviceKind&) = default;
 };
 
@@ -225,11 +227,15 @@ struct ExplicitForm {
 struct CollectiveSpec {
   enum class Algorithm { Auto, Ring, Hierarchical };
   Algorithm algorithm = Algorithm::Auto;
-  double efficiency = 1.0;  ///< share of the bandwidth of its links that a collective reaches
+  /// Share of the bandwidth of its links that a collective reaches.
+  double efficiency = 1.0;
+  /// The share between devices of different nodes; absent: the same.
+  std::optional<double> network_efficiency = std::nullopt;
   /// Absent: as many as a node has cards.
   std::optional<std::int64_t> rings = std::nullopt;
   /// Measured bandwidth (the "bus bandwidth" of nccl-tests) by size of an all-reduce, increasing; empty: links decide.
   std::vector<std::pair<Bytes, BytesPerSecond>> table = {};
+  Seconds latency = {};  ///< of an all-reduce inside a node, beside its flows
   friend bool operator==(const CollectiveSpec&, const CollectiveSpec&) = default;
 };
 

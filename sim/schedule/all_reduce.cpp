@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <variant>
 
 namespace stagecraft {
@@ -198,6 +199,21 @@ void halve(AllReducePhase& phase) {
   for (AllReduceFlow& flow : phase.flows) flow.part /= 2;
 }
 
+/// The share of the bandwidth of their links that flows reach inside a node or, `between`, between nodes.
+double efficiency_of(const CollectiveSpec& spec, bool between) {
+  return between ? spec.network_efficiency.value_or(spec.efficiency) : spec.efficiency;
+}
+
+double efficiency_of(const Platform& platform, const AllReduceFlow& flow) {
+  const bool between = platform.devices[flow.from].node != platform.devices[flow.to].node;
+  return efficiency_of(platform.spec.collectives, between);
+}
+
+bool are_on_several_nodes(const Platform& platform, const Members& members) {
+  const auto node_of = [&](DeviceId member) { return platform.devices[member].node; };
+  return std::ranges::any_of(members, [&](DeviceId member) { return node_of(member) != node_of(members.front()); });
+}
+
 /// What the flows of a phase bring to a link.
 struct LinkLoad {
   Seconds first = kNever;  ///< the least latency of a flow, before which no byte comes
@@ -222,7 +238,16 @@ std::map<LinkId, LinkLoad> loads_of(const Platform& platform, const AllReducePha
 
 }  // namespace
 
-AllReduce all_reduce(const Platform& platform, const Members& members, Bytes bytes) {
+Seconds collective_latency(const Platform& platform, const MemberRings& rings, Exchange::Kind kind) {
+  const auto is_across = [&](const Members& ring) { return are_on_several_nodes(platform, ring); };
+  const double times = std::ranges::any_of(rings, is_across) ? 2.0 : 1.0;
+  return platform.spec.collectives.latency * (times * part_of_all_reduce(kind));
+}
+
+namespace {
+
+/// Without the latency of the collective.
+AllReduce chosen_phases(const Platform& platform, const Members& members, Bytes bytes) {
   using Algorithm = CollectiveSpec::Algorithm;
   const Algorithm algorithm = platform.spec.collectives.algorithm;
   const ByNode by_node = members_by_node(platform, members);
@@ -235,10 +260,16 @@ AllReduce all_reduce(const Platform& platform, const Members& members, Bytes byt
   return time(*other) < time(ring) ? *std::move(other) : ring;
 }
 
+}  // namespace
+
+AllReduce all_reduce(const Platform& platform, const Members& members, Bytes bytes) {
+  return all_reduce(platform, MemberRings{members}, bytes);
+}
+
 /// Rings of which some are hierarchical and some are not have no phases in common: then all are plain ones.
 AllReduce all_reduce(const Platform& platform, const MemberRings& rings, Bytes bytes) {
   std::vector<AllReduce> each;
-  for (const Members& ring : rings) each.push_back(all_reduce(platform, ring, bytes));
+  for (const Members& ring : rings) each.push_back(chosen_phases(platform, ring, bytes));
   const auto is_alike = [&](const AllReduce& one) { return one.phases.size() == each.front().phases.size(); };
   if (!std::ranges::all_of(each, is_alike)) {
     for (std::size_t i = 0; i < rings.size(); ++i) {
@@ -253,6 +284,7 @@ AllReduce all_reduce(const Platform& platform, const MemberRings& rings, Bytes b
       all.phases[k].flows.insert(all.phases[k].flows.end(), phase.flows.begin(), phase.flows.end());
     }
   }
+  all.phases.front().latency = collective_latency(platform, rings, Exchange::Kind::AllReduce);
   return all;
 }
 
@@ -262,20 +294,19 @@ double part_of_all_reduce(Exchange::Kind kind) { return kind == Exchange::Kind::
 AllReduce part_of(AllReduce whole, Exchange::Kind kind) {
   if (kind == Exchange::Kind::AllReduce) return whole;
   std::vector<AllReducePhase>& phases = whole.phases;
+  const Seconds latency = std::exchange(phases.front().latency, {}) * part_of_all_reduce(kind);
   halve(phases[phases.size() / 2]);
-  if (phases.size() == 1) return whole;
-  STAGECRAFT_CHECK(phases.size() == 3, "an all-reduce is a ring, or hierarchical");
-  if (kind == Exchange::Kind::ReduceScatter) {
-    phases.pop_back();
-  } else {
-    phases.erase(phases.begin());
+  STAGECRAFT_CHECK(phases.size() == 1 || phases.size() == 3, "an all-reduce is a ring, or hierarchical");
+  if (phases.size() == 3) {
+    phases.erase(kind == Exchange::Kind::ReduceScatter ? phases.begin() + 2 : phases.begin());
   }
+  phases.front().latency = latency;
   return whole;
 }
 
 Bytes flow_bytes(const Platform& platform, const AllReduceFlow& flow, Bytes begin, Bytes end) {
   const Bytes own = share_up(end, flow.part, flow.of) - share_up(begin, flow.part, flow.of);
-  return scale_up(own, 1.0 / platform.spec.collectives.efficiency);
+  return scale_up(own, 1.0 / efficiency_of(platform, flow));
 }
 
 std::vector<Seconds> flow_times(const Platform& platform, const AllReducePhase& phase, Bytes begin, Bytes end) {
@@ -297,7 +328,7 @@ std::vector<Seconds> flow_times(const Platform& platform, const AllReducePhase& 
 Seconds latency_before(const Platform& platform, const AllReducePhase& phase) {
   Seconds latency;
   for (const AllReduceFlow& flow : phase.flows) latency = std::max(latency, route_of(platform, flow).latency);
-  return latency * static_cast<double>(phase.steps - 1);
+  return latency * static_cast<double>(phase.steps - 1) + phase.latency;
 }
 
 Seconds lowered_time(const Platform& platform, const AllReduce& all_reduce, Bytes begin, Bytes end) {
@@ -329,17 +360,16 @@ std::optional<Seconds> tabulated_all_reduce(const Platform& platform, std::size_
 }
 
 Seconds all_reduce_time(const Platform& platform, const MemberRings& rings, Bytes bytes) {
-  if (rings.front().size() < 2) return {};
+  if (rings.front().size() < 2 || bytes == Bytes(0)) return {};
   if (const auto tabulated = tabulated_all_reduce(platform, rings.front().size(), bytes)) return *tabulated;
-  Seconds sum;
+  Seconds sum = collective_latency(platform, rings, Exchange::Kind::AllReduce);
   for (const AllReducePhase& phase : all_reduce(platform, rings, bytes).phases) {
     std::map<LinkId, double> parts;
     Seconds longest;
     for (const AllReduceFlow& flow : phase.flows) {
+      const double own = static_cast<double>(flow.part) / static_cast<double>(flow.of) / efficiency_of(platform, flow);
       for (const LinkId link : route_of(platform, flow).links) {
-        const double part = parts[link] += static_cast<double>(flow.part) / static_cast<double>(flow.of);
-        const double effective = platform.links[link].bandwidth.value() * platform.spec.collectives.efficiency;
-        longest = std::max(longest, bytes / BytesPerSecond(effective) * part);
+        longest = std::max(longest, bytes / platform.links[link].bandwidth * (parts[link] += own));
       }
     }
     sum += longest;
@@ -362,7 +392,8 @@ Seconds analytic_time(const Platform& platform, const Members& members, Exchange
   const std::int64_t rings = rings_over(platform, members_by_node(platform, members));
   BytesPerSecond bandwidth = static_cast<double>(rings) * slowest_pair;
   if (const auto inside = node_rings(platform, members)) bandwidth = inside->bandwidth;
-  return flow / (platform.spec.collectives.efficiency * bandwidth) * part;
+  const double share = efficiency_of(platform.spec.collectives, are_on_several_nodes(platform, members));
+  return collective_latency(platform, {members}, kind) + flow / (share * bandwidth) * part;
 }
 
 }  // namespace stagecraft

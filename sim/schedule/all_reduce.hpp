@@ -22,6 +22,7 @@ struct AllReduceFlow {
 struct AllReducePhase {
   std::int64_t steps = 0;  ///< each takes the latency of its slowest hop
   std::vector<AllReduceFlow> flows;
+  Seconds latency = {};  ///< that passes before, besides that of the hops: of the collective, in its first phase
   friend bool operator==(const AllReducePhase&, const AllReducePhase&) = default;
 };
 
@@ -55,13 +56,17 @@ using MemberRings = std::vector<std::vector<DeviceId>>;
 /// **Requires** at least one ring, and as `all_reduce` of each.
 [[nodiscard]] AllReduce all_reduce(const Platform& platform, const MemberRings& rings, Bytes bytes);
 
+/// What an exchange of that kind in the rings takes beside its flows, by the platform's `collectives`: once its latency
+/// for an all-reduce, twice where members of a ring are on several nodes, and half of that for any other kind.
+[[nodiscard]] Seconds collective_latency(const Platform& platform, const MemberRings& rings, Exchange::Kind kind);
+
 /// The part of an all-reduce's time, where a formula gives it: 1, or 1/2 for a half of one.
 [[nodiscard]] double part_of_all_reduce(Exchange::Kind kind);
 /// The all-reduce, or the half of it that leaves each member its part of the sum, or that begins with the parts.
 [[nodiscard]] AllReduce part_of(AllReduce whole, Exchange::Kind kind);
 
 /// The bytes of a flow on its links: its part of [begin, end) of the gradients, rounded up over the whole, divided by
-/// the platform's efficiency.
+/// the platform's efficiency, inside a node or between nodes.
 [[nodiscard]] Bytes flow_bytes(const Platform& platform, const AllReduceFlow& flow, Bytes begin, Bytes end);
 
 /// By flow of a phase: the time with its latency until its links have carried what all flows of the phase bring to
@@ -69,7 +74,7 @@ using MemberRings = std::vector<std::vector<DeviceId>>;
 [[nodiscard]] std::vector<Seconds> flow_times(const Platform& platform, const AllReducePhase& phase, Bytes begin,
                                               Bytes end);
 
-/// The latency of all steps of a phase but one, which its flows bring themselves.
+/// The latency of all steps of a phase but one, which its flows bring themselves, and that of the collective.
 [[nodiscard]] Seconds latency_before(const Platform& platform, const AllReducePhase& phase);
 
 /// The time of all phases, one after the other, of [begin, end) of the gradients, if nothing else uses their links.
@@ -84,7 +89,7 @@ using MemberRings = std::vector<std::vector<DeviceId>>;
 [[nodiscard]] std::optional<Seconds> tabulated_all_reduce(const Platform& platform, std::size_t members, Bytes bytes);
 
 /// The time of an all-reduce of `bytes` in each of the rings, at the same time, if nothing else uses their links,
-/// without latencies. 0 for rings of single devices.
+/// without latencies of links. 0 for rings of single devices, and for no bytes.
 [[nodiscard]] Seconds all_reduce_time(const Platform& platform, const MemberRings& rings, Bytes bytes);
 
 /// The time of an all-reduce of [begin, end) of the gradients in rings that run at the same time, or of the half of
@@ -94,7 +99,8 @@ using MemberRings = std::vector<std::vector<DeviceId>>;
                                    Bytes end);
 
 /// The same on the analytic network: each of its rings has the bandwidth of the slowest pair of members, and those
-/// inside a node have that of their links. Between neighbours an all-reduce of all `bytes` has `flow` cross.
+/// inside a node have that of their links. Between neighbours an all-reduce of all `bytes` has `flow` cross. With the
+/// latency of the collective alone.
 [[nodiscard]] Seconds analytic_time(const Platform& platform, const std::vector<DeviceId>& members, Exchange::Kind kind,
                                     Bytes bytes, Bytes flow, BytesPerSecond slowest_pair);
 

@@ -4,6 +4,7 @@
 #include "sim/schedule/memory_ledger.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace stagecraft {
 namespace {
@@ -16,6 +17,24 @@ Seconds load_of(const ScheduleProgram& program, ReplicaId id, const TurnPrograms
   const double each = static_cast<double>(own.taken) / static_cast<double>(own.turns);
   const double updates = 1.0 / static_cast<double>(own.turns) / static_cast<double>(kept.plan.rounds_per_update);
   return (work.forward() + work.mean_backward()) * each + update * updates;
+}
+
+/// The overheads of weight halves, of which each device has one for each backward that is split. Only orders that are
+/// known all at once have any.
+void add_split_backwards(const ScheduleProgram& program, IndexVector<DeviceId, Seconds>& sums) {
+  const KeptPlan& kept = *program.kept;
+  if (!program.at_once || program.orders_are_given) return;
+  Seconds most;
+  for (const ReplicaId id : kept.replicas.all()) most = std::max(most, (*kept.work)[id].programs.first().overhead);
+  if (most <= Seconds(0)) return;
+  for (const DeviceOrder& order : program.orders({0, kept.plan.microbatches}).devices) {
+    for (const Action& action : order.actions) {
+      if (action.kind != ActionKind::BackwardWeight) continue;
+      const std::span<const ReplicaId> on = kept.replicas.on(order.device);
+      const auto own = std::ranges::find(on, action.stage, [&](ReplicaId id) { return kept.replicas[id].stage; });
+      sums[order.device] += (*kept.work)[*own].programs.first().overhead;
+    }
+  }
 }
 
 /// By replica: the parameters that an update of an asynchronous run does not change, in the mean: tied ones, except
@@ -49,6 +68,7 @@ std::vector<std::pair<DeviceId, Seconds>> device_loads(const LayerGraph& graph, 
     const Seconds update = update_time(platform.kind(device), kept.plan.training, held_parameters(kept, id, updated));
     sums[device] += load_of(program, id, work, update);
   }
+  add_split_backwards(program, sums);
   std::vector<std::pair<DeviceId, Seconds>> loads;
   for (const DeviceId lead : kept.replicas.devices()) {
     for (const DeviceId member : kept.replicas.members(kept.replicas.on(lead).front())) {

@@ -46,11 +46,12 @@ AllReduce all_to_all(const Platform& platform, const MemberRings& sets) {
     const std::vector<Set> nodes = even_nodes(platform, set);
     for (std::size_t step = 1; step < set.size(); ++step) append_step(nodes, step, steps.phases[step - 1].flows);
   }
+  steps.phases.front().latency = collective_latency(platform, sets, Exchange::Kind::AllToAll);
   return steps;
 }
 
-AllReduce shift(const MemberRings& sets) {
-  AllReducePhase phase{1, {}};
+AllReduce shift(const Platform& platform, const MemberRings& sets) {
+  AllReducePhase phase{1, {}, collective_latency(platform, sets, Exchange::Kind::Shift)};
   for (const Set& set : sets) {
     for (std::size_t i = 0; i < set.size(); ++i) phase.flows.push_back({set[i], set[(i + 1) % set.size()], 1, 1});
   }
@@ -93,7 +94,7 @@ MemberRings exchanging(const Group& group, const Degrees& degrees, Exchange::Amo
 
 AllReduce exchange_phases(const Platform& platform, const MemberRings& sets, Exchange::Kind kind, Bytes bytes) {
   if (kind == Exchange::Kind::AllToAll) return all_to_all(platform, sets);
-  if (kind == Exchange::Kind::Shift) return shift(sets);
+  if (kind == Exchange::Kind::Shift) return shift(platform, sets);
   return part_of(all_reduce(platform, sets, bytes), kind);
 }
 

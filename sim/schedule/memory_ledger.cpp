@@ -2,6 +2,7 @@
 
 #include "sim/schedule/gather_units.hpp"
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 
@@ -20,9 +21,10 @@ Bytes divided(const Training& training, const HeldParameters& held) {
 }
 
 Seconds update_time(const DeviceKind& kind, const Training& training, const HeldParameters& held) {
-  if (!kind.update_bandwidth) return Seconds(0);
+  const Seconds overhead = held.begins_update ? kind.update_overhead : Seconds(0);
+  if (!kind.update_bandwidth) return overhead;
   const Bytes changed = training.zero > 0 ? divided(training, held) : held.bytes;
-  return changed * (1 + training.gradient_copies + training.optimizer_copies) / *kind.update_bandwidth;
+  return overhead + changed * (1 + training.gradient_copies + training.optimizer_copies) / *kind.update_bandwidth;
 }
 
 StaticMemory kept_state(const Training& training, const HeldParameters& held) {
@@ -49,8 +51,17 @@ StaticMemory static_memory(const Training& training, const HeldParameters& held,
   return memory;
 }
 
+namespace {
+
+bool begins_update(const KeptPlan& kept, ReplicaId id) {
+  return kept.replicas.on(kept.replicas[id].device).front() == id ||
+         !require_family(kept.plan.schedule.name).synchronous;
+}
+
+}  // namespace
+
 HeldParameters held_parameters(const KeptPlan& kept, ReplicaId id, Bytes bytes, std::int64_t versions) {
-  HeldParameters held{bytes, versions, 1, {}, 1};
+  HeldParameters held{.bytes = bytes, .versions = versions, .begins_update = begins_update(kept, id)};
   if (kept.plan.training.zero == 0) return held;
   const RingBuckets& rings = kept.work->rings();
   const std::size_t ring = rings.rings_of[kept.replicas[id].stage.value()].front();

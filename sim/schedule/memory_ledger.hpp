@@ -41,12 +41,14 @@ struct HeldParameters {
   std::int64_t replicas = 1;         ///< devices with the same ones, which divide them as far as `Training::zero` says
   Bytes experts = {};                ///< the part of the bytes that fewer devices have
   std::int64_t expert_replicas = 1;  ///< these
+  bool begins_update = true;         ///< false: another replica on the device begins each update
 };
 
 /// One replica's part of what all divide: rounded up to a whole number of parameters.
 [[nodiscard]] Bytes divided(const Training& training, const HeldParameters& held);
 /// The time of the optimizer's step on a device: the bytes of weights, gradients and optimizer state divided by the
-/// kind's update bandwidth; 0 if the kind has none. The replicas that divide the optimizer's state each change a part.
+/// kind's update bandwidth, or 0 if the kind has none; and the kind's overhead where an update begins. The replicas
+/// that divide the optimizer's state each change a part.
 [[nodiscard]] Seconds update_time(const DeviceKind& kind, const Training& training, const HeldParameters& held);
 
 /// Weights, gradients and optimizer.
@@ -66,7 +68,8 @@ struct HeldParameters {
                                          const std::vector<std::int64_t>& weight_versions, ReplicaId id);
 
 /// So many bytes of a stage's parameters, with those of its experts among them, and the devices that divide what
-/// `Training::zero` says of them: those of its ring, or 1.
+/// `Training::zero` says of them: those of its ring, or 1. Of the replicas on a device the first one begins its only
+/// update in a flushed iteration; in an asynchronous run each stage is updated by itself.
 [[nodiscard]] HeldParameters held_parameters(const KeptPlan& kept, ReplicaId id, Bytes bytes,
                                              std::int64_t versions = 1);
 

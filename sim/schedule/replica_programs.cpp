@@ -40,6 +40,10 @@ StageProgram ReplicaPrograms::memory_of(DeviceId device, const Share& share) {
 }
 
 StageProgram ReplicaPrograms::of(DeviceId device, const Share& share) {
+  return with_overhead(timed(device, share), pass_overhead(platform_, device));
+}
+
+StageProgram ReplicaPrograms::timed(DeviceId device, const Share& share) {
   if (own_kind(graph_, platform_, device) != nullptr) {
     return with_times(memory_of(device, share), platform_.devices[device].slowdown);
   }

@@ -17,7 +17,8 @@ struct Stage;
 
 /// The programs of a stage's replicas. Times and bytes are those of the replica's own kind of device and number of
 /// samples where the profile has them (`LayerGraph::own_times`); else they are the profile's, in proportion to the
-/// samples, and times also to the speeds. A speed that the user gives changes times, never bytes.
+/// samples, and times also to the speeds. A speed that the user gives changes times, never bytes. Each pass also takes
+/// the overhead of its kind of device, whatever its share and the speeds.
 class ReplicaPrograms {
  public:
   /// **Requires** that graph, platform and stage outlive it.
@@ -35,6 +36,8 @@ class ReplicaPrograms {
  private:
   /// **Requires** `own_times`, and a kind that they have.
   [[nodiscard]] const StageProgram& profiled(const std::string& kind, std::int64_t samples);
+  /// As `of`, without overheads.
+  [[nodiscard]] StageProgram timed(DeviceId device, const Share& share);
 
   const LayerGraph& graph_;
   const Platform& platform_;

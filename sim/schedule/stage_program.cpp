@@ -264,15 +264,6 @@ class BackwardWalk {
   Bytes checkpoint_;                  ///< of the earliest layer of the open segment so far
 };
 
-template <class Change>
-void for_each_exchange(StageExchanges& exchanges, const Change& change) {
-  std::ranges::for_each(exchanges.forward, change);
-  for (StepExchanges& step : exchanges.steps) {
-    std::ranges::for_each(step.backward, change);
-    std::ranges::for_each(step.recompute, change);
-  }
-}
-
 /// Of a tensor that is not divided by tokens each member of a group sends its part to its counterpart in another one,
 /// whose members then gather the whole: for a forward what enters the stage, for a backward the gradients of what
 /// leaves it.
@@ -291,6 +282,12 @@ void add_gathers(const LayerGraph& graph, const Stage& stage, StageProgram& prog
 Seconds StageProgram::backward_total() const {
   Seconds sum;
   for (const BackwardStep& step : backward) sum += step.recompute + step.backward;
+  return sum;
+}
+
+Seconds StageProgram::weight_total() const {
+  Seconds sum;
+  for (const BackwardStep& step : backward) sum += step.weight;
   return sum;
 }
 
@@ -328,72 +325,6 @@ StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const St
   program.parameters = parameters_of(graph, stage.layers);
   for (const LayerId id : stage.layers) program.experts += graph.layers[id].experts;
   if (program.exchanges) add_gathers(graph, stage, program);
-  return program;
-}
-
-StageProgram with_times(StageProgram program, double factor) {
-  program.forward = program.forward * factor;
-  for (Seconds& part : program.forward_parts) part = part * factor;
-  for (BackwardStep& step : program.backward) {
-    step.recompute = step.recompute * factor;
-    step.backward = step.backward * factor;
-    step.weight = step.weight * factor;
-  }
-  if (program.exchanges) {
-    for_each_exchange(*program.exchanges, [&](Exchange& exchange) { exchange.beside = exchange.beside * factor; });
-  }
-  return program;
-}
-
-StageProgram with_bytes_of(StageProgram program, const StageProgram& other) {
-  for (std::size_t at = 0; at < program.backward.size(); ++at) {
-    BackwardStep& step = program.backward[at];
-    step.restored = other.backward[at].restored;
-    step.released = other.backward[at].released;
-    step.freed = other.backward[at].freed;
-    step.workspace = other.backward[at].workspace;
-  }
-  program.kept = other.kept;
-  program.swapped = other.swapped;
-  program.workspace = other.workspace;
-  return program;
-}
-
-StageProgram scaled(StageProgram program, double factor, const Share& share) {
-  const double time = factor * static_cast<double>(share.end - share.begin) / static_cast<double>(share.of);
-  program = with_times(std::move(program), time);
-  program.kept = share * program.kept;
-  for (SwappedStash& part : program.swapped) part.bytes = share * part.bytes;
-  Bytes used_up;
-  Bytes given;
-  for (BackwardStep& step : program.backward) {
-    step.restored = share * step.restored;
-    step.released = share * step.released;
-    step.workspace = share * step.workspace;
-    used_up += step.freed;
-    step.freed = share * used_up - given;
-    given += step.freed;
-  }
-  if (!program.backward.empty()) program.backward.back().freed += program.stash() - given;  // its parts are rounded up
-  program.workspace = share * program.workspace;
-  if (program.exchanges) {
-    for_each_exchange(*program.exchanges, [&](Exchange& exchange) { exchange.bytes = share * exchange.bytes; });
-  }
-  return program;
-}
-
-StageProgram with_exchanges(StageProgram program, const std::function<Seconds(const std::vector<Exchange>&)>& time_of) {
-  if (!program.exchanges) return program;
-  program.exchange = time_of(program.exchanges->forward);
-  program.forward += program.exchange;
-  for (std::size_t at = 0; at < program.backward.size(); ++at) {
-    BackwardStep& step = program.backward[at];
-    const StepExchanges& exchanges = program.exchanges->steps[at];
-    step.exchange = time_of(exchanges.backward);
-    step.recompute_exchange = time_of(exchanges.recompute);
-    step.backward += step.exchange;
-    step.recompute += step.recompute_exchange;
-  }
   return program;
 }
 

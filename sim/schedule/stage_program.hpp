@@ -63,6 +63,9 @@ struct StageExchanges {
 struct StageProgram {
   Seconds forward;
   Seconds exchange;  ///< the part of `forward` in which the members of a group exchange, at its end
+  /// What starting a pass takes on the device: a part of `forward`, of the first step of the backward, and where that
+  /// runs in halves of each half.
+  Seconds overhead;
   /// The parts of `forward` by bucket of weights, without `exchange`. The first one also has the layers before it.
   std::vector<Seconds> forward_parts = {};
   std::vector<BackwardStep> backward;  ///< in the order in which they run: from the last layer to the first
@@ -75,6 +78,8 @@ struct StageProgram {
   friend bool operator==(const StageProgram&, const StageProgram&) = default;
 
   [[nodiscard]] Seconds backward_total() const;
+  /// The part of the backward for the weight gradients, without the overhead that it has as a half of its own.
+  [[nodiscard]] Seconds weight_total() const;
   /// The whole stash of a microbatch, as while its forward runs or after all its parts have been copied back.
   [[nodiscard]] Bytes stash() const;
   /// The most memory that a backward needs on top of the whole stash, of which each step has freed its part.
@@ -87,6 +92,8 @@ struct StageProgram {
 [[nodiscard]] StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const StageBuckets& buckets = {});
 /// The program with all times multiplied by `factor`.
 [[nodiscard]] StageProgram with_times(StageProgram program, double factor);
+/// The program on a device where each pass takes so much longer. **Requires** one without overhead.
+[[nodiscard]] StageProgram with_overhead(StageProgram program, Seconds overhead);
 /// The program with the bytes of another one. **Requires** one of the same stage and buckets.
 [[nodiscard]] StageProgram with_bytes_of(StageProgram program, const StageProgram& other);
 /// The program of a replica whose times are in proportion to its share: they are multiplied by `factor`, for its

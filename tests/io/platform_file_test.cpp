@@ -16,7 +16,8 @@ constexpr const char* kNodes = R"(
 schema: stagecraft/platform/1
 platform: p3.16xlarge-x2
 device_kinds:
-  V100-SXM2-16GB: {memory: 16 GiB, speed: 1.0, reserved: 1 GiB, update_bandwidth: 900 GBps}
+  V100-SXM2-16GB: {memory: 16 GiB, speed: 1.0, reserved: 1 GiB, update_bandwidth: 900 GBps,
+                   pass_overhead: 30 us, update_overhead: 150 ms}
   slow: {memory: 8 GiB}
 node_kinds:
   p3.16xlarge:
@@ -77,6 +78,9 @@ TEST_CASE("platform file: the node form") {
   CHECK(kind.reserved == Bytes(1073741824));
   CHECK(kind.speed == 1.0);
   CHECK(kind.update_bandwidth == BytesPerSecond(900e9));
+  CHECK(kind.pass_overhead == Seconds(30e-6));
+  CHECK(kind.update_overhead == Seconds(0.15));
+  CHECK(spec.device_kinds[DeviceKindId(1)].pass_overhead == Seconds(0));
   CHECK_FALSE(spec.device_kinds[DeviceKindId(1)].speed.has_value());
   const NodeForm& form = std::get<NodeForm>(spec.form);
   const NodeKind& node = form.node_kinds[NodeKindId(0)];
@@ -215,10 +219,13 @@ TEST_CASE("platform file: collectives") {
   };
   CHECK(read("") == CollectiveSpec{});
   CHECK(read("collectives: {algorithm: hierarchical, efficiency: 0.75, rings: 2}") ==
-        CollectiveSpec{Algorithm::Hierarchical, 0.75, 2, {}});
+        CollectiveSpec{.algorithm = Algorithm::Hierarchical, .efficiency = 0.75, .rings = 2});
+  CHECK(read("collectives: {efficiency: {node: 0.95, network: 0.38}, latency: 72 us}") ==
+        CollectiveSpec{.efficiency = 0.95, .network_efficiency = 0.38, .latency = Seconds(72e-6)});
+  CHECK(read("collectives: {efficiency: {network: 0.5}}") ==
+        CollectiveSpec{.efficiency = 1.0, .network_efficiency = 0.5});
   CHECK(read("collectives: {table: [[0, 1 GBps], [1 MiB, 40 Gbps]]}") ==
-        CollectiveSpec{
-            Algorithm::Auto, 1.0, {}, {{Bytes(0), BytesPerSecond(1e9)}, {Bytes(1048576), BytesPerSecond(5e9)}}});
+        CollectiveSpec{.table = {{Bytes(0), BytesPerSecond(1e9)}, {Bytes(1048576), BytesPerSecond(5e9)}}});
 }
 
 TEST_CASE("platform file: what is written reads back to an equal value") {

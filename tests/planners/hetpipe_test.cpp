@@ -59,14 +59,14 @@ std::vector<Worker> workers_of(const std::vector<std::vector<std::uint32_t>>& nu
   return workers;
 }
 
-/// The least largest stage time over every cut, by the definition: computation, what is received from either side.
+/// The least largest stage time over every cut, by the definition: computation, overheads, what is received.
 double best_of_all_cuts(const hetpipe::WorkerCosts& costs, std::size_t begin, std::size_t s) {
   const std::size_t layers = costs.prefix.size() - 1;
   const std::size_t stages = costs.factors.size();
   double best = std::numeric_limits<double>::infinity();
   const bool is_last = s + 1 == stages;
   for (std::size_t end = is_last ? layers : begin + 1; end + (stages - s - 1) <= layers; ++end) {
-    double time = (costs.prefix[end] - costs.prefix[begin]) * costs.factors[s];
+    double time = (costs.prefix[end] - costs.prefix[begin]) * costs.factors[s] + costs.overheads[s];
     if (s > 0) time += costs.transfers[s - 1][begin];
     if (!is_last) time += costs.transfers[s][end];
     best = std::min(best, is_last ? time : std::max(time, best_of_all_cuts(costs, end, s + 1)));
@@ -142,6 +142,7 @@ TEST_CASE("hetpipe: the cut is the best of all cuts on 500 random workers") {
     const std::size_t stages = 1 + random() % std::min<std::size_t>(layers, 4);
     for (std::size_t s = 0; s < stages; ++s) {
       costs.factors.push_back(1.0 + static_cast<double>(random() % 3));
+      costs.overheads.push_back(static_cast<double>(round % 2 == 0 ? random() % 3 : 0));
       costs.transfers.emplace_back(layers + 1);
       for (double& time : costs.transfers.back()) time = static_cast<double>(random() % 4);
     }

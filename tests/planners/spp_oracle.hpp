@@ -49,6 +49,24 @@ inline double exposed_exchange(const PartitionProblem& problem, const PartitionS
   return std::max(0.0, end - now);
 }
 
+/// Those of the device that is slowest without them, and of the one whose step takes longest without.
+inline PartitionProblem::Overheads overheads_of(const PartitionProblem& problem, const PartitionStage& stage) {
+  PartitionProblem::Overheads chosen;
+  if (problem.overheads.empty()) return chosen;
+  double factor = 0.0;
+  double bandwidth = kNoLoad;
+  for (std::size_t u = stage.first; u < stage.first + stage.replicas; ++u) {
+    const auto& [pass, update] = problem.overheads[u];
+    if (problem.factors[u] > factor) chosen.pass = Seconds(0);
+    factor = std::max(factor, problem.factors[u]);
+    if (problem.factors[u] == factor) chosen.pass = std::max(chosen.pass, pass);
+    if (problem.update_bandwidth[u].value() < bandwidth) chosen.update = Seconds(0);
+    bandwidth = std::min(bandwidth, problem.update_bandwidth[u].value());
+    if (problem.update_bandwidth[u].value() == bandwidth) chosen.update = std::max(chosen.update, update);
+  }
+  return chosen;
+}
+
 inline double stage_load(const PartitionProblem& problem, const PartitionStage& stage) {
   double factor = 0.0;
   double bandwidth = kNoLoad;
@@ -64,6 +82,7 @@ inline double stage_load(const PartitionProblem& problem, const PartitionStage& 
   const std::int64_t bytes = problem.parameters(stage.begin, stage.end).value();
   const auto r = static_cast<std::int64_t>(stage.replicas);
   const double share = factor / static_cast<double>(r);
+  const double pass = overheads_of(problem, stage).pass.value();
   // Where replicas divide the optimizer's state: halves of an all-reduce, of which the second one waits for the first
   // forward that runs at the same time, and an update of a part.
   const bool is_divided = problem.exchange.is_divided;
@@ -71,12 +90,12 @@ inline double stage_load(const PartitionProblem& problem, const PartitionStage& 
   const bool has_buckets = problem.bucket > Bytes(0);
   double reduce = has_buckets ? exposed_exchange(problem, stage, share, is_divided ? 2 * bandwidth : bandwidth) : whole;
   if (is_divided && has_buckets) {
-    const double forward = (problem.forward[stage.end] - problem.forward[stage.begin]).value() * share;
+    const double forward = (problem.forward[stage.end] - problem.forward[stage.begin]).value() * share + pass;
     reduce += std::max(0.0, whole / 2 - forward);
   }
   const std::int64_t changed = is_divided ? (bytes + r - 1) / r : bytes;
-  return static_cast<double>(problem.microbatches) * (compute * factor / static_cast<double>(r)) + reduce +
-         static_cast<double>(changed * problem.update_copies) / update;
+  return static_cast<double>(problem.microbatches) * (compute * factor / static_cast<double>(r) + 2 * pass) + reduce +
+         static_cast<double>(changed * problem.update_copies) / update + overheads_of(problem, stage).update.value();
 }
 
 inline double channel_load(const PartitionProblem& problem, const PartitionStage& from, const PartitionStage& to) {
@@ -288,10 +307,14 @@ inline PartitionProblem whole_problem(std::mt19937_64& random, std::size_t most_
   problem.parameters = parameters;
   const bool equal_speeds = below(2) == 0;
   const bool updates = below(2) == 0;
+  const bool has_overheads = below(2) == 0;
   for (std::size_t u = 0; u < devices; ++u) {
     problem.factors.push_back(static_cast<double>(equal_speeds ? 1 : 1 + below(3)));
     problem.update_bandwidth.push_back(updates ? BytesPerSecond(static_cast<double>(8 << below(2)))
                                                : BytesPerSecond(kNoLoad));
+    if (has_overheads) {
+      problem.overheads.push_back({Seconds(static_cast<double>(below(8))), Seconds(static_cast<double>(below(8)))});
+    }
     for (std::size_t v = 0; v < u; ++v) {
       for (PairBandwidths* pairs : {&problem.bandwidths.rings, &problem.bandwidths.channels}) {
         pairs->set(DeviceId(u), DeviceId(v), BytesPerSecond(static_cast<double>(1 << below(4))));

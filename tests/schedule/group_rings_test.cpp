@@ -31,6 +31,7 @@ AllReduce of_all_members(const Platform& whole, const PlatformGroups& groups, co
     merged.phases.resize(own.phases.size());
     for (std::size_t phase = 0; phase < own.phases.size(); ++phase) {
       merged.phases[phase].steps = own.phases[phase].steps;
+      merged.phases[phase].latency = own.phases[phase].latency;
       std::ranges::copy(own.phases[phase].flows, std::back_inserter(merged.phases[phase].flows));
     }
   }
@@ -74,6 +75,8 @@ TEST_CASE("platform groups: an all-reduce takes as long as those of all members 
     PlatformSpec spec = test::built(clusters.next(size)).spec;
     spec.collectives.algorithm = clusters.count(0, 1) == 0 ? Algorithm::Ring : Algorithm::Hierarchical;
     spec.collectives.efficiency = 0.75;
+    if (round % 2 == 0) spec.collectives.network_efficiency = 0.5;
+    if (round % 3 == 0) spec.collectives.latency = Seconds(1e4);
     const Platform whole = build_platform(std::move(spec));
     const PlatformGroups groups = platform_of_groups(whole, size);
     if (std::holds_alternative<ExplicitForm>(groups.platform.spec.form) || test::spreads_pairs(whole)) continue;

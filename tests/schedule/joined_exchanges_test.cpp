@@ -62,6 +62,7 @@ TEST_CASE("joined exchanges: on random clusters as long as the exchanges one aft
     PlatformSpec spec = test::built(clusters.next(size)).spec;
     spec.collectives.algorithm = std::array{Algorithm::Auto, Algorithm::Ring, Algorithm::Hierarchical}[random() % 3];
     spec.collectives.efficiency = 0.75;
+    if (round % 3 == 0) spec.collectives.latency = Seconds(1e-4);
     const Platform whole = build_platform(std::move(spec));
     for (const Group& group : platform_of_groups(whole, size, true).groups) {
       const std::vector<Exchange> exchanges = random_exchanges(random);

@@ -87,7 +87,10 @@ class RandomPlans {
       device.host = HostSpec{Bytes(std::int64_t{1} << 50),
                              LinkSpec{BytesPerSecond(real(1e5, 1e6) / options_.traffic), Seconds(1e-5)}, 1};
     }
-    if (chance(0.5)) spec.device_kinds[DeviceKindId(0)].update_bandwidth = BytesPerSecond(1e4);
+    DeviceKind& kind = spec.device_kinds[DeviceKindId(0)];
+    if (chance(0.5)) kind.update_bandwidth = BytesPerSecond(1e4);
+    if (chance(0.3)) kind.pass_overhead = Seconds(real(0.0, 1.0));
+    if (chance(0.3)) kind.update_overhead = Seconds(real(0.0, 3.0));
     return build_platform(std::move(spec));
   }
 

@@ -29,7 +29,10 @@ class SharedPlans {
     const auto layers = static_cast<std::size_t>(number(4, 9));
     made.graph = graph(layers);
     PlatformSpec spec = pairwise(devices, 1e6, options_.whole_times ? 0.0 : 0.01).spec;
-    if (chance(2)) spec.device_kinds[DeviceKindId(0)].update_bandwidth = BytesPerSecond(5000);
+    DeviceKind& kind = spec.device_kinds[DeviceKindId(0)];
+    if (chance(2)) kind.update_bandwidth = BytesPerSecond(5000);
+    if (chance(3)) kind.pass_overhead = Seconds(time());
+    if (chance(3)) kind.update_overhead = Seconds(time());
     made.platform = build_platform(std::move(spec));
     made.plan.microbatch_size = kSamples;
     made.plan.schedule.name = schedule;

@@ -55,11 +55,12 @@ AllReduceTime::AllReduceTime(const Platform& platform, const MemberRings& rings)
     return;
   }
   constexpr Bytes kMany{1'000'000'000'000'000};
-  per_byte_ = all_reduce_time(platform, rings, kMany).value() / static_cast<double>(kMany.value());
+  const Seconds each = collective_latency(platform, rings, Exchange::Kind::AllReduce);
+  per_byte_ = (all_reduce_time(platform, rings, kMany) - each).value() / static_cast<double>(kMany.value());
+  each_ = each.value();
 }
 
 double AllReduceTime::tabulated(double bytes, std::size_t all_reduces) const {
-  if (bytes <= 0.0) return 0.0;
   const auto count = static_cast<double>(all_reduces);
   const Bytes each{static_cast<std::int64_t>(std::ceil(bytes / count))};
   Seconds longest = *tabulated_all_reduce(*table_of_, members_, each);
@@ -110,7 +111,7 @@ const AllReduceTime& AllReduces::among(const std::vector<DeviceId>& members) {
   time = AllReduceTime(*rings.platform, rings.plain);
   if (platform_->members && experts_ > 0.0 && rings.platform->spec.collectives.table.empty()) {
     const AllReduceTime of_experts(*rings.platform, rings.experts);
-    time = AllReduceTime(time(1.0 - experts_) + of_experts(experts_));
+    time = time.with(of_experts, experts_);
   }
   return time;
 }

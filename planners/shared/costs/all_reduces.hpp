@@ -16,7 +16,8 @@ class AllReduceTime {
  public:
   /// A member alone, which exchanges nothing.
   AllReduceTime() = default;
-  explicit AllReduceTime(double seconds_per_byte) : per_byte_(seconds_per_byte) {}
+  explicit AllReduceTime(double seconds_per_byte, double seconds_each = 0.0)
+      : per_byte_(seconds_per_byte), each_(seconds_each) {}
   /// `all_reduce_time` of many bytes, for which the platform's `collectives` choose what is faster without latencies.
   /// With a table of measured bandwidths, the table's time of the size, or of a smaller size that takes longer: the
   /// time never shrinks as the bytes grow.
@@ -27,13 +28,20 @@ class AllReduceTime {
   /// The seconds of so many all-reduces one after the other, each of an equal part of the bytes; 0 for no bytes.
   /// **Requires** at least one of them. **Cost** O(1), of a table O(rows · log rows).
   [[nodiscard]] double operator()(double bytes, std::size_t all_reduces = 1) const {
-    return table_of_ == nullptr ? per_byte_ * bytes : tabulated(bytes, all_reduces);
+    if (bytes <= 0.0) return 0.0;
+    if (table_of_ != nullptr) return tabulated(bytes, all_reduces);
+    return per_byte_ * bytes + each_ * static_cast<double>(all_reduces);
+  }
+  /// Both one after the other, with that part of the bytes in the second one. **Requires** two without a table.
+  [[nodiscard]] AllReduceTime with(const AllReduceTime& other, double part) const {
+    return AllReduceTime(per_byte_ * (1.0 - part) + other.per_byte_ * part, each_ + other.each_);
   }
 
  private:
   [[nodiscard]] double tabulated(double bytes, std::size_t all_reduces) const;
 
   double per_byte_ = 0.0;
+  double each_ = 0.0;  ///< of an all-reduce, whatever its bytes are
   std::size_t members_ = 0;
   const Platform* table_of_ = nullptr;  ///< only if it has a table
 };

@@ -25,12 +25,17 @@ BytesPerSecond require_bandwidth(const Platform& platform) {
       "link, a route or a default_link");
 }
 
+/// Without the overhead, which a stage has once for all its layers.
+Seconds update_of_bytes(const DeviceKind& kind, const Training& training, Bytes parameters) {
+  return update_time(kind, training, {.bytes = parameters, .begins_update = false});
+}
+
 /// The kind of device whose optimizer step takes longest.
 const DeviceKind& slowest_updater(const Platform& platform, const Training& training) {
   constexpr Bytes kSome{std::int64_t{1} << 30};
   const std::vector<DeviceId> devices = all_devices(platform);
   return platform.kind(*std::ranges::max_element(
-      devices, {}, [&](DeviceId device) { return update_time(platform.kind(device), training, {kSome}); }));
+      devices, {}, [&](DeviceId device) { return update_of_bytes(platform.kind(device), training, kSome); }));
 }
 
 }  // namespace
@@ -63,14 +68,17 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
       boundary_buffers_(device_count_ > 1 ? request.training.boundary_buffers : 0) {
   const DeviceKind& updater = slowest_updater(request.platform, request.training);
   const double factor = slowest_factor(request.graph, request.platform, all_devices(request.platform));
+  pass_overhead_ = ticks_up(largest_pass_overhead(request.platform, all_devices(request.platform)));
+  update_overhead_ = ticks_up(slowest_update(request.platform, request.training, all_devices(request.platform), {}));
   const LayerTotals sums = totals(request.graph);
   require_countable(request.graph, (sums.forward + sums.backward) * factor +
-                                       update_time(updater, request.training, {sums.parameters}));
+                                       to_seconds(overhead()) * static_cast<double>(order_.size()) +
+                                       update_of_bytes(updater, request.training, sums.parameters));
   std::vector<Bytes> workspace;
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const Layer& layer = request.graph.layers[order_[i]];
     forward_[i + 1] = forward_[i] + ticks_up(layer.forward * factor);
-    const Seconds update = update_time(updater, request.training, {layer.parameters});
+    const Seconds update = update_of_bytes(updater, request.training, layer.parameters);
     backward_[i + 1] = backward_[i] + ticks_up(layer.backward * factor) + ticks_up(update);
     workspace.push_back(layer.workspace);
   }

@@ -23,7 +23,8 @@ inline constexpr Ticks kLongestTransfer = Ticks{1} << 48;
 /// A model as a chain and a platform as equal devices, as planners of periodic schedules see them. Layers are in
 /// canonical order and take the time of the slowest device; any two devices are joined by one half-duplex link of the
 /// smallest bandwidth; each device has the memory of the smallest one. Every duration is rounded up to a tick. A
-/// backward includes the optimizer's step if the platform says how long it takes. Each tensor that crosses a cut is
+/// backward includes the optimizer's step if the platform says how long it takes. Each pass of a stage, and each step,
+/// also has the largest overhead of a kind of device. Each tensor that crosses a cut is
 /// sent over it once, with the size of its largest edge. Which stages hold buffers for it is for the `Crossings` to
 /// say.
 class Chain {
@@ -38,12 +39,22 @@ class Chain {
   [[nodiscard]] Bytes capacity() const { return capacity_; }
   [[nodiscard]] const std::vector<LayerId>& order() const { return order_; }
 
-  // Sums over the layers [begin, end).
-  [[nodiscard]] Ticks forward(std::size_t begin, std::size_t end) const { return forward_[end] - forward_[begin]; }
-  [[nodiscard]] Ticks backward(std::size_t begin, std::size_t end) const { return backward_[end] - backward_[begin]; }
+  // Of a stage of the layers [begin, end), with its overheads; 0 without layers.
+  [[nodiscard]] Ticks forward(std::size_t begin, std::size_t end) const {
+    return begin == end ? 0 : forward_[end] - forward_[begin] + pass_overhead_;
+  }
+  [[nodiscard]] Ticks backward(std::size_t begin, std::size_t end) const {
+    return begin == end ? 0 : backward_[end] - backward_[begin] + pass_overhead_ + update_overhead_;
+  }
   [[nodiscard]] Ticks load(std::size_t begin, std::size_t end) const {
     return forward(begin, end) + backward(begin, end);
   }
+  /// The part of each stage's load that does not depend on its layers.
+  [[nodiscard]] Ticks overhead() const { return 2 * pass_overhead_ + update_overhead_; }
+  /// The load of all layers, each as a stage of its own: no cut has more.
+  [[nodiscard]] Ticks most_load() const { return load(0, size()) + static_cast<Ticks>(size() - 1) * overhead(); }
+
+  // Sums over the layers [begin, end).
   [[nodiscard]] Bytes stash(std::size_t begin, std::size_t end) const { return stash_(begin, end); }
   [[nodiscard]] const RunSums& stashes() const { return stash_; }
   [[nodiscard]] const RunSums& parameters() const { return parameters_; }
@@ -73,6 +84,8 @@ class Chain {
   Bytes capacity_;
   std::vector<Ticks> forward_;   // sums over the layers before
   std::vector<Ticks> backward_;  // likewise
+  Ticks pass_overhead_ = 0;
+  Ticks update_overhead_ = 0;
   RunSums parameters_;
   std::int64_t copies_;  // of the parameters
   RunSums stash_;

@@ -104,6 +104,12 @@ double slowest_factor(const LayerGraph& graph, const Platform& platform, const s
   return factor;
 }
 
+Seconds largest_pass_overhead(const Platform& platform, const std::vector<DeviceId>& devices) {
+  Seconds most;
+  for (DeviceId device : devices) most = std::max(most, pass_overhead(platform, device));
+  return most;
+}
+
 std::vector<DeviceId> all_devices(const Platform& platform) {
   std::vector<DeviceId> devices;
   for (DeviceId device : indices(platform.devices)) devices.push_back(device);

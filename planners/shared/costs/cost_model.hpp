@@ -31,6 +31,9 @@ struct StageTime {
 [[nodiscard]] double slowest_factor(const LayerGraph& graph, const Platform& platform,
                                     const std::vector<DeviceId>& devices);
 
+/// The largest overhead of a pass on one of the devices.
+[[nodiscard]] Seconds largest_pass_overhead(const Platform& platform, const std::vector<DeviceId>& devices);
+
 /// All devices of the platform, in its order.
 [[nodiscard]] std::vector<DeviceId> all_devices(const Platform& platform);
 
@@ -47,8 +50,8 @@ struct StageTime {
 [[nodiscard]] Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, const Training& training,
                                            const Stage& stage, const std::vector<std::size_t>& elsewhere = {});
 
-/// The time of the optimizer's step for `parameters` of a stage whose replicas `devices` are, on the slowest of them; 0
-/// if the platform gives no speed for it.
+/// The time of the optimizer's step for `parameters` of a stage whose replicas `devices` are, on the slowest of them,
+/// with its overhead; 0 if the platform gives neither.
 [[nodiscard]] Seconds slowest_update(const Platform& platform, const Training& training,
                                      const std::vector<DeviceId>& devices, Bytes parameters);
 

@@ -153,7 +153,7 @@ bool ListRun::may_fill(ReplicaId id, Seconds now) const {
   Seconds next = kNever;
   if (has_room(id)) next = board_.arrival({id, started.forwards, false});
   if (started.backwards < started.forwards) next = std::min(next, board_.arrival({id, started.backwards, true}));
-  return next - now >= work_->weights[id] * rule_.halves->gap;
+  return next - now >= work_->halves[id].weight * rule_.halves->gap;
 }
 
 bool ListRun::is_ready(const LocalWork& work, Seconds now) const {
@@ -180,8 +180,8 @@ void ListRun::start(const LocalWork& work, Seconds now) {
   Started& started = started_[work.replica];
   ++(work.backward ? started.backwards : started.forwards);
   started.was_forward = !work.backward;
-  Seconds end = begin + board_.time(work);
-  if (work.backward && rule_.halves) end = end - work_->weights[work.replica];
+  const bool is_half = work.backward && rule_.halves;
+  const Seconds end = begin + (is_half ? work_->halves[work.replica].input : board_.time(work));
   free_[device] = end;
   if (work.backward) end_backward(work, end);
   for (const LocalWork& next : board_.end(work, end)) wake(row_.position[next.replica], board_.arrival(next));
@@ -192,7 +192,7 @@ void ListRun::start_weight(ReplicaId id, Seconds now) {
   const LocalWork work{id, started_[id].weights++, true};
   note(work, ActionKind::BackwardWeight, now);
   const std::size_t device = row_.position[id];
-  free_[device] = now + work_->weights[id];
+  free_[device] = now + work_->halves[id].weight;
   end_backward(work, free_[device]);
   wake(device, free_[device]);
 }

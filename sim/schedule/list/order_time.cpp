@@ -46,14 +46,15 @@ class StrictRun {
       const Action& action = actions[next_[device]];
       const LocalWork work = work_of(schedule_.devices[device].device, action);
       if (action.kind == ActionKind::BackwardWeight) {  // behind its input half on the device
-        free_[device] += work_.weights[work.replica];
+        free_[device] += work_.halves[work.replica].weight;
         ends_[work.replica] = free_[device];
         continue;
       }
       const Seconds arrival = board_.arrival(work);
       if (arrival == kNever) return;
-      free_[device] = std::max(free_[device], arrival) + board_.time(work);
-      if (action.kind == ActionKind::BackwardInput) free_[device] = free_[device] - work_.weights[work.replica];
+      const bool is_half = action.kind == ActionKind::BackwardInput;
+      const Seconds time = is_half ? work_.halves[work.replica].input : board_.time(work);
+      free_[device] = std::max(free_[device], arrival) + time;
       if (work.backward) ends_[work.replica] = free_[device];
       for (const LocalWork& other : board_.end(work, free_[device])) {
         const std::size_t its = position_.at(replicas_[other.replica].device);

@@ -147,9 +147,8 @@ PipelineWork pipeline_work(const PlanContext& context, bool with_updates) {
   for (const ReplicaId id : context.replicas.all()) {
     const TurnPrograms& own = plan_work[id].programs;
     work.computations.push_back({own.forward(), own.mean_backward()});
-    Seconds weights;
-    for (const BackwardStep& step : own.of(0).backward) weights += step.weight;
-    work.weights.push_back(weights);
+    const Seconds weights = own.first().weight_total();
+    work.halves.push_back({own.mean_backward() - weights, weights + own.first().overhead});
   }
   const std::vector<Boundary>& all = plan_work.boundaries();
   Ways ways(context.platform, work);
@@ -172,7 +171,7 @@ PipelineWork unit_work(const PlacedPlan& placed, Seconds backward) {
   work.all_reduces.assign(placed.replicas.rings().size(), {Seconds(0)});
   for (const ReplicaId id : placed.replicas.all()) {
     work.computations.push_back({Seconds(1), backward});
-    work.weights.push_back(backward * 0.5);
+    work.halves.push_back({backward * 0.5, backward * 0.5});
     UpdateWork update;
     for (const std::size_t ring : placed.replicas.rings_of(placed.replicas[id].stage)) {
       update.buckets.push_back({{ring, 0, {}}, Seconds(0)});

@@ -36,10 +36,16 @@ struct UpdateWork {
   Seconds update;                        ///< the optimizer's step
 };
 
+/// The times of the halves of a split backward. Each has an overhead, so they may take longer together than the whole.
+struct HalfTimes {
+  Seconds input;
+  Seconds weight;
+};
+
 /// The times of a plan's work, as `evaluate` gives them on the platform's network without exclusive links.
 struct PipelineWork {
   IndexVector<ReplicaId, BlockTimes> computations;  ///< of one microbatch
-  IndexVector<ReplicaId, Seconds> weights;          ///< the part of a backward for the gradients of weights
+  IndexVector<ReplicaId, HalfTimes> halves;         ///< of its backward, if that is split
   /// The boundaries of the plan, and those between consecutive stages that exchange nothing.
   std::vector<Crossing> crossings;
   std::vector<TensorWay> ways;                 ///< the first two are those of tensors that stay where they are

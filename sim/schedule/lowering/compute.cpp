@@ -177,9 +177,10 @@ bool Compute::lower_backward_weight(const PassTask& task) {
   const OpId input = task.board.at(task.index).input;
   if (input.is_none()) return false;
   const std::vector<BackwardStep>& steps = passes_.steps_of(task, true);
-  Seconds all;
+  Seconds all = task.program.overhead;
   for (const BackwardStep& step : steps) all += step.weight;
   Op op = state_.computation(task.replica, OpKind::BackwardWeight, task.action.microbatch);
+  op.seconds = task.program.overhead;
   Bytes released;
   Bytes stash;
   Bytes workspace;

@@ -24,7 +24,9 @@ void for_each_tied(const LoweringState& state, const Note& note) {
     if (ring.buckets.empty()) continue;
     for (const ReplicaId id : ring.members) {
       const DeviceKind& kind = state.shape.platform().kind(state.replicas()[id].device);
-      note(id, number, update_time(kind, state.shape.plan().training, {ring.buckets.front().bytes}));
+      note(id, number,
+           update_time(kind, state.shape.plan().training,
+                       {.bytes = ring.buckets.front().bytes, .begins_update = false}));
     }
   }
 }

@@ -129,10 +129,18 @@ TEST_CASE("variation: compute changes the update of weights, and a measured tabl
   spec.collectives.efficiency = 0.8;
   spec.collectives.table = {{Bytes(10), BytesPerSecond(6)}, {Bytes(20), BytesPerSecond(8)}};
   CHECK(varied(spec, {.compute = 1.25}).device_kinds[DeviceKindId(0)].update_bandwidth == BytesPerSecond(100));
+  spec.device_kinds[DeviceKindId(0)].pass_overhead = Seconds(5);
+  spec.device_kinds[DeviceKindId(0)].update_overhead = Seconds(10);
+  CHECK(varied(spec, {.compute = 1.25}).device_kinds[DeviceKindId(0)].pass_overhead == Seconds(4));
+  CHECK(varied(spec, {.compute = 1.25}).device_kinds[DeviceKindId(0)].update_overhead == Seconds(8));
   CHECK(varied(spec, {.network = 3}).collectives == spec.collectives);
   const CollectiveSpec changed = varied(spec, {.bandwidth = 2, .collective_efficiency = 0.25}).collectives;
   CHECK(changed.efficiency == doctest::Approx(0.2));
+  CHECK_FALSE(changed.network_efficiency.has_value());
   CHECK(changed.table[0].second == BytesPerSecond(3));
+  spec.collectives = {.efficiency = 0.8, .network_efficiency = 0.4, .latency = Seconds(3)};
+  const CollectiveSpec shared = varied(spec, {.collective_efficiency = 0.5, .latency = 10}).collectives;
+  CHECK(shared == CollectiveSpec{.efficiency = 0.4, .network_efficiency = 0.2, .latency = Seconds(30)});
   CHECK(changed.table[1] == std::pair(Bytes(20), BytesPerSecond(4)));
 }
 
