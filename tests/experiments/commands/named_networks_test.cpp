@@ -89,7 +89,7 @@ TEST_CASE("a network is a model: the choices change its figures, and stand in th
   CHECK(brief.says("sequence: 256"));
   const double time = time_of({"simulate", usual.plan});
   CHECK(time_of({"simulate", slow.plan}) > 1.5 * time);
-  CHECK(time_of({"simulate", brief.plan}) < 0.75 * time);
+  CHECK(time_of({"simulate", brief.plan}) < 0.9 * time);
 }
 
 TEST_CASE("a network is a model: without bf16 it is computed in fp16, and without both as the device is described") {

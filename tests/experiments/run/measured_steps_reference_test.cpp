@@ -1,5 +1,5 @@
-// Training steps that vTrain's authors measured on one node of A100, which constants of the device were fitted to:
-// GPT of hidden 1024 and 2048, in 16 bit.
+// Published training steps, to which the constants of the devices were fitted by another program: GPT of hidden 1024
+// and 2048 on one node of A100 (vTrain), Llama on H100 (NVIDIA DGX Cloud).
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/io/platform_file.hpp"
 #include "sim/workload/build_model.hpp"
@@ -88,7 +88,8 @@ Plan plan_of(const Row& row, const LayerGraph& graph, const Degrees& degrees) {
   for (Stage& stage : plan.stages) {
     for (std::int64_t replica = 0; replica < replicas; ++replica) {
       Group group;
-      for (std::int64_t member = 0; member < degrees.tensor; ++member) group.devices.emplace_back(device++);
+      for (std::int64_t member = 0; member < degrees.tensor * degrees.context; ++member)
+        group.devices.emplace_back(device++);
       stage.replicas.push_back(std::move(group));
     }
   }
@@ -98,12 +99,14 @@ Plan plan_of(const Row& row, const LayerGraph& graph, const Degrees& degrees) {
 Platform platform_of(const Row& row) {
   return build_platform(parse_platform(R"(schema: stagecraft/platform/1
 platform: vtrain
-device_kinds: {A100-SXM4-80GB: {memory: 80 GiB, update_bandwidth: 1937 GBps}}
+collectives: {efficiency: 0.95, latency: 72 us}
+device_kinds:
+  A100-SXM4-80GB: {memory: 80 GiB, update_bandwidth: 1937 GBps, pass_overhead: 28 us, update_overhead: 1.4 ms}
 node_kinds:
   node:
     devices: {kind: A100-SXM4-80GB, count: )" +
                                            row.at("gpus") + R"(}
-    interconnect: {type: switch, bandwidth: 285 GBps, latency: 7 us}
+    interconnect: {type: switch, bandwidth: 300 GBps, latency: 0.5 us}
 nodes: {kind: node, count: 1}
 )",
                                        "vtrain.yaml"));
@@ -118,7 +121,7 @@ double error_of(const Row& row) {
 
 }  // namespace
 
-TEST_CASE("measured steps: GPT without tensor groups on a node of A100 is met within 5 % in the median") {
+TEST_CASE("measured steps: GPT on a node of A100 is met within 5 % in the median and 7 % in the mean") {
   const std::filesystem::path path =
       std::filesystem::path(STAGECRAFT_SHARED_DIR) / "measurements/vtrain-single-node.csv";
   if (!std::filesystem::exists(path)) {
@@ -126,16 +129,37 @@ TEST_CASE("measured steps: GPT without tensor groups on a node of A100 is met wi
     return;
   }
   std::vector<double> errors;
-  for (const Row& row : rows_of(path)) {
-    if (row.at("tp") == "1") errors.push_back(std::abs(error_of(row)));
-  }
-  REQUIRE(errors.size() == 400);
+  for (const Row& row : rows_of(path)) errors.push_back(std::abs(error_of(row)));
+  REQUIRE(errors.size() == 900);
   std::ranges::sort(errors);
   double sum = 0;
   for (const double error : errors) sum += error;
   CHECK(errors[errors.size() / 2] < 0.05);
-  CHECK(sum / static_cast<double>(errors.size()) < 0.06);
-  CHECK(errors.back() < 0.25);
+  CHECK(sum / static_cast<double>(errors.size()) < 0.07);
+  CHECK(errors.back() < 0.40);
+}
+
+// Llama 3 8B on shipped platforms, which have the network's figures. The batch of 8 GPUs in bf16, published as 12.27 s;
+// in fp8 as 9.33 s.
+TEST_CASE("measured steps: Llama 3 8B on a DGX H100 is met within 3 % in bf16 and 5 % in fp8") {
+  const Platform platform =
+      build_platform(read_platform_file(std::string(STAGECRAFT_SOURCE_DIR) + "/platforms/dgx-h100.yaml"));
+  const Degrees degrees{.context = 2};
+  struct Published {
+    Precision precision;
+    double seconds;
+    double error;
+  };
+  for (const auto& [precision, measured, error] :
+       {Published{Precision::Bf16, 12.27, 0.03}, Published{Precision::Fp8, 9.33, 0.05}}) {
+    const DeviceDescription device = find_device("H100-SXM5-80GB", precision).value();
+    const Architecture net = find_architecture("llama3-8b").value();
+    const LayerGraph graph = build_model(net, device, 1, Granularity::Block, degrees).profiles.front();
+    Plan plan = plan_of({{"pp", "1"}, {"dp", "4"}, {"microbatch", "1"}, {"global_batch", "128"}}, graph, degrees);
+    plan.training.zero = 1;
+    const Report report = evaluate_plan(graph, platform, plan);
+    CHECK(report.iterations.back().value() == doctest::Approx(measured).epsilon(error));
+  }
 }
 
 }  // namespace stagecraft::measured_steps_test
