@@ -1,5 +1,6 @@
 #include "experiments/commands/command_tree.hpp"
 
+#include "experiments/calibrate/device_constants.hpp"
 #include "experiments/commands/catalogue.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/inputs.hpp"
@@ -108,6 +109,8 @@ struct Values {
 const std::vector<Values>& known_values() {
   static const std::vector<Values> kValues = {
       {"model", "--device", [] { return names_of(known_devices()); }},
+      {"calibrate", "--device", [] { return names_of(known_devices()); }},
+      {"calibrate", "--fit", [] { return names_of(all_device_constants()); }},
       {"model", "NAME", [] { return names_of(known_architectures()); }},
       {"model", "--granularity", [] { return Words{"operator", "layer", "residual", "block"}; }},
       {"export", "--to", [] { return Words{"perfetto", "chakra"}; }},
@@ -165,7 +168,7 @@ ArgumentInfo argument_info(const CLI::Option& option, const std::string& verb) {
   if (name == "--schedule") info.later = schedule_items();
   if (name == "--schedules") info.later = schedule_list_items();
   if (name == "--replan") info.later = replan_items();
-  info.takes_list = name == "--planners" || name == "--training" || !info.later.empty();
+  info.takes_list = name == "--planners" || name == "--training" || name == "--fit" || !info.later.empty();
   return info;
 }
 

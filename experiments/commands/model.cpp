@@ -1,5 +1,6 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/model_answer.hpp"
+#include "experiments/commands/named_device.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/limits.hpp"
@@ -9,8 +10,6 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/architecture_file.hpp"
-#include "sim/io/device_file.hpp"
-#include "sim/io/file_remarks.hpp"
 #include "sim/io/hf_config.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_node.hpp"
@@ -22,7 +21,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -44,11 +42,6 @@ struct ModelOptions {
   bool only_recipe = false;
   std::optional<std::string> output;
 };
-
-bool is_file(const std::string& name) {
-  std::error_code ignored;
-  return name.find('/') != std::string::npos || name.ends_with(".yaml") || std::filesystem::exists(name, ignored);
-}
 
 template <class Known>
 std::vector<std::string> names_of(const std::vector<Known>& known) {
@@ -95,7 +88,7 @@ Architecture load_architecture_of(const std::string& name, std::int64_t tokens) 
   if (find_architecture(name)) {
     throw InputError("the network " + quote(name) + " takes images", place, "--image gives another size");
   }
-  if (is_file(name)) return read_architecture_at(read_description(name), tokens, {}, place.key);
+  if (may_be_file(name)) return read_architecture_at(read_description(name), tokens, {}, place.key);
   refuse_unknown(name);
 }
 
@@ -107,43 +100,8 @@ Architecture load_architecture_file(const std::string& path) {
 /// A known name comes first, then a file.
 Architecture load_architecture(const std::string& name) {
   if (auto known = find_architecture(name)) return *std::move(known);
-  if (is_file(name)) return load_architecture_file(name);
+  if (may_be_file(name)) return load_architecture_file(name);
   refuse_unknown(name);
-}
-
-DeviceDescription load_device(const std::string& name, const Settings& settings) {
-  if (auto known = find_device(name)) return *std::move(known);
-  if (is_file(name)) {
-    const std::string text = read_text_file(name);
-    DeviceDescription device = parse_device(text, name);
-    tell_remarks(file_remarks(text, name), settings);
-    return device;
-  }
-  throw InputError("no file and no known device is called " + quote(name), {"", 0, 0, "--device"},
-                   suggest_name(name, names_of(known_devices())));
-}
-
-/// The device in that mode in place of its own. A file has one efficiency for all modes.
-DeviceDescription in_precision(const DeviceDescription& device, const std::string& name) {
-  std::vector<std::string> known;
-  for (const Precision precision : kAllPrecisions) known.emplace_back(to_string(precision));
-  const Precision precision = *precision_of(read_choice_option("--precision", name, known));
-  try {
-    static_cast<void>(peak(device, precision));
-  } catch (const InputError& error) {
-    throw InputError(error.message(), {"", 0, 0, "--precision"}, error.hint());
-  }
-  if (auto same = find_device(device.name, precision); same && find_device(device.name) == device) return *same;
-  DeviceDescription other = device;
-  other.precision = precision;
-  return other;
-}
-
-/// What was asked for, or what `plan` would take for a known device; none: that of the device's description.
-std::optional<std::string> chosen_precision(const ModelOptions& options) {
-  if (options.precision) return options.precision;
-  const auto known = find_device(options.device);
-  return known ? usual_precision(*known, {}) : std::nullopt;
 }
 
 std::optional<std::int64_t> image_of(const ModelOptions& options) {
@@ -226,7 +184,8 @@ VerbAction configure_model(CLI::App& command) {
     refuse_options_of_names(*options);
     const std::string name = options->config ? *options->config : *options->architecture;
     refuse_overwriting(options->output, OutputKind::ModelFile, {name, options->device});
-    Recipe recipe{name, image_of(*options), granularity, chosen_precision(*options), sequence_of(*options)};
+    Recipe recipe{name, image_of(*options), granularity, chosen_precision(options->device, options->precision),
+                  sequence_of(*options)};
     refuse_both(*options);
     const Architecture architecture =
         options->config ? load_config(name, recipe.sequence, settings) : chosen_architecture(name, recipe);

@@ -12,6 +12,7 @@ namespace stagecraft {
 [[nodiscard]] std::vector<std::string> verb_names();
 
 // Each verb has a file in experiments/commands, named after it. A new verb needs a line here and one in verbs.cpp.
+extern const Verb calibrate_verb;
 extern const Verb check_verb;
 extern const Verb collect_verb;
 extern const Verb compare_verb;

@@ -33,6 +33,7 @@ std::string name_of(OutputKind kind) {
     case OutputKind::PlanFile: return "plan file";
     case OutputKind::ModelFile: return "model file";
     case OutputKind::EventsFile: return "events file";
+    case OutputKind::DeviceFile: return "device file";
     case OutputKind::StudyReport: return "report of a study";
     case OutputKind::PerfettoTrace: return "Perfetto trace of this program";
     case OutputKind::ChakraTrace: return "Chakra trace";

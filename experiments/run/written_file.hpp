@@ -23,6 +23,7 @@ enum class OutputKind : std::uint8_t {
   PlanFile,
   ModelFile,
   EventsFile,
+  DeviceFile,
   StudyReport,
   PerfettoTrace,  ///< as this program writes it
   ChakraTrace,

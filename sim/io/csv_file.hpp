@@ -18,6 +18,7 @@ class CsvTable {
   CsvTable(std::string_view text, std::string file_name);
 
   [[nodiscard]] std::size_t rows() const { return lines_.size(); }
+  [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
   /// The position of the column of that name. **Throws** InputError if there is none.
   [[nodiscard]] std::size_t column(const std::string& name) const;
   [[nodiscard]] const std::string& at(std::size_t row, std::size_t column) const {

@@ -58,6 +58,16 @@ HostLaunches read_host(const YamlNode& node) {
   return host;
 }
 
+/// Of one logit on average, so that it may have a part of a byte.
+double read_traffic(const YamlNode& node) {
+  constexpr std::string_view kByte = " B";
+  if (node.kind() == YamlKind::Text && node.text().ends_with(kByte)) {
+    const Parsed<double> bytes = parse_number(node.text().substr(0, node.text().size() - kByte.size()));
+    if (bytes && *bytes.value <= kMostOfUnbounded) return *bytes.value;
+  }
+  return static_cast<double>(read_bytes(node).value());
+}
+
 Precision read_precision(const YamlNode& node, const DeviceDescription& device) {
   std::vector<std::pair<std::string, Precision>> choices;
   for (const Precision precision : kAllPrecisions) choices.emplace_back(to_string(precision), precision);
@@ -98,8 +108,7 @@ DeviceDescription parse_device(std::string_view text, const std::string& file_na
   if (const auto efficiency = root.find("efficiency")) device.efficiency = read_efficiency(*efficiency);
   if (const auto products = root.find("products")) device.tiling = read_tiling(*products);
   if (const auto host = root.find("host")) device.host = read_host(*host);
-  if (const auto traffic = root.find("loss_traffic"))
-    device.loss_traffic = static_cast<double>(read_bytes(*traffic).value());
+  if (const auto traffic = root.find("loss_traffic")) device.loss_traffic = read_traffic(*traffic);
   device.summary = device.name + " of " + file_name + ", computing in " + to_string(device.precision);
   return device;
 }

@@ -1,13 +1,13 @@
 #include "sim/workload/build_model.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/workload/layer_times.hpp"
 #include "sim/workload/network_costs.hpp"
 #include "sim/workload/places.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -137,10 +137,6 @@ Bytes operator_workspace(const Build& build, OperatorId id, Bytes scratch) {
   return scratch + gathered + std::max(forward, backward);
 }
 
-/// Rounds to the nanosecond: a cost model is not more precise, and so files are the same on every machine. Operators
-/// are rounded one by one, so that the same operators take the same time as one layer and as several.
-Seconds rounded(Seconds time) { return Seconds(std::round(time.value() * 1e9) / 1e9); }
-
 Bytes expert_parameters_of(const Build& build, const std::vector<OperatorId>& operators) {
   std::int64_t parameters = 0;
   for (const OperatorId id : operators) {
@@ -178,31 +174,6 @@ void add_tied(const Build& build, LayerGraph& graph) {
   }
 }
 
-void add_exchanges(const Build& build, const Operator& op, const OperatorCost& cost, Layer& layer) {
-  for (const OperatorExchange& each : op.kernel.group.exchanges) {
-    const Bytes bytes = values_bytes(build, each.values) + Bytes(each.bytes * build.samples);
-    const Seconds own = rounded(each.backward ? cost.backward_input + cost.backward_weight : cost.forward);
-    const Seconds beside = each.beside_part > 0 ? own / static_cast<double>(each.beside_part) : Seconds(0);
-    add_exchange(each.backward ? layer.backward_exchanges : layer.forward_exchanges, {.kind = each.kind,
-                                                                                      .bytes = bytes,
-                                                                                      .count = each.count,
-                                                                                      .hidden = each.hidden,
-                                                                                      .among = each.among,
-                                                                                      .beside = beside});
-  }
-}
-
-LayerTimes times_of(const Build& build, const std::vector<OperatorId>& operators) {
-  LayerTimes sum;
-  for (const OperatorId id : operators) {
-    const OperatorCost& cost = build.costs[id];
-    sum.forward += rounded(cost.forward);
-    sum.backward += rounded(cost.backward_input + cost.backward_weight);
-    sum.backward_weight += rounded(cost.backward_weight);
-  }
-  return {rounded(sum.forward), rounded(sum.backward), rounded(sum.backward_weight)};
-}
-
 void add_operators(const Build& build, LayerId id, Layer& layer) {
   layer.parameters = parameters_of(build, build.members[id]);
   layer.experts = expert_parameters_of(build, build.members[id]);
@@ -213,12 +184,8 @@ void add_operators(const Build& build, LayerId id, Layer& layer) {
     layer.stash += Bytes(op.saved_bytes * build.samples);
     layer.stash += values_bytes(build, op.saved_values + op.kernel.group.kept_values);
     layer.workspace = std::max(layer.workspace, operator_workspace(build, member, cost.scratch));
-    add_exchanges(build, op, cost, layer);
   }
-  const LayerTimes times = times_of(build, build.members[id]);
-  layer.forward = times.forward;
-  layer.backward = times.backward;
-  layer.backward_weight = times.backward_weight;
+  set_times(layer, build.members[id], {build.net, build.costs, build.device.precision, build.samples});
   layer.checkpoint = std::min(sum_of(build, entering(build, id)), layer.stash);
 }
 

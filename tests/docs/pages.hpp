@@ -54,8 +54,9 @@ struct Desk {
     for (const char* place : {"bin/stagecraft", "build/release/stagecraft"}) {
       std::filesystem::create_symlink(STAGECRAFT_PROGRAM, folder / place);
     }
-    std::filesystem::create_directory_symlink(std::filesystem::path(STAGECRAFT_SOURCE_DIR) / "experiments",
-                                              folder / "experiments");
+    for (const char* data : {"experiments", "examples"}) {
+      std::filesystem::create_directory_symlink(std::filesystem::path(STAGECRAFT_SOURCE_DIR) / data, folder / data);
+    }
   }
 
   /// The output of the command, on both streams.

@@ -1,4 +1,5 @@
 // The targets that read files.
+#include "experiments/calibrate/measured_steps.hpp"
 #include "experiments/run/judge.hpp"
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/device_file.hpp"
@@ -124,8 +125,15 @@ void take_device(std::string_view input) {
   static const Architecture kNetwork = *find_architecture("vgg16");
   DeviceDescription device;
   if (!takes([&] { device = parse_device(input, "input"); })) return;
+  DeviceDescription again = parse_device(write_device(device), "written");
+  again.summary = device.summary;
+  STAGECRAFT_CHECK(again == device, "a device reads back");
   Model model;
   if (takes([&] { model = build_model(kNetwork, device, 2, Granularity::Block); })) fuzz::follow(model);
+}
+
+void take_steps(std::string_view input) {
+  takes([&] { static_cast<void>(parse_measured_steps(input, "input.csv")); });
 }
 
 void take_pipedream(std::string_view input) {

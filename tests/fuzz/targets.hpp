@@ -33,6 +33,7 @@ void take_config(std::string_view input);
 void take_device(std::string_view input);
 void take_pipedream(std::string_view input);
 void take_document(std::string_view input);
+void take_steps(std::string_view input);
 void take_study(std::string_view input);
 void take_text(std::string_view input);
 void take_options(std::string_view input);

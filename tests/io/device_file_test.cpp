@@ -1,6 +1,7 @@
 #include "sim/io/device_file.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/workload/catalogue.hpp"
 
 #include <doctest/doctest.h>
 
@@ -76,6 +77,28 @@ TEST_CASE("device file: what the shape of a product, the host and a loss take") 
         "d.yaml:7:40: products.whole_waves: expected a number from 0 to 1, found '1.5'");
   CHECK(refusal(kStart + "host: {launch: 8 us, jitter: 2000000}\n") ==
         "d.yaml:7:30: host.jitter: expected a number from 0 to 1000000, found '2000000'");
+}
+
+TEST_CASE("device file: what is written reads back to the same device") {
+  for (const Precision precision : {Precision::Fp32, Precision::Fp16}) {
+    for (const WorkloadInfo& known : known_devices()) {
+      DeviceDescription device = *find_device(known.name);
+      if (rate_in(device, precision) > FlopsPerSecond(0)) device = *find_device(known.name, precision);
+      device.efficiency.linear = 1.0 / 3.0;
+      device.launch_overhead = Seconds(1e-6 / 7.0);
+      DeviceDescription back = parse_device(write_device(device), "d.yaml");
+      CHECK(back.fit.empty());
+      back.fit = device.fit;
+      back.summary = device.summary;
+      CHECK(back == device);
+    }
+  }
+}
+
+TEST_CASE("device file: a loss may move a part of a byte for each logit") {
+  CHECK(parse_device(kStart + "loss_traffic: 4.25 B\n", "d.yaml").loss_traffic == 4.25);
+  CHECK(parse_device(kStart + "loss_traffic: 1 KiB\n", "d.yaml").loss_traffic == 1024);
+  CHECK(refusal(kStart + "loss_traffic: 1.5 b\n").starts_with("d.yaml:7:15: loss_traffic: expected a size"));
 }
 
 TEST_CASE("device file: defects are refused where they are") {

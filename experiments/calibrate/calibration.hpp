@@ -1,0 +1,67 @@
+#pragma once
+
+#include "experiments/calibrate/device_constants.hpp"
+#include "experiments/calibrate/measured_steps.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/workload/device.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+
+/// What was found of one constant.
+struct FittedValue {
+  DeviceConstant constant;
+  double before = 0;
+  double after = 0;
+  std::size_t rows = 0;         ///< whose time changes noticeably with it
+  std::optional<double> error;  ///< standard error, relative to the value; none where nothing can be said
+};
+
+/// A step with its times by the constants before and after.
+struct FittedStep {
+  MeasuredStep step;
+  Seconds before;
+  Seconds after;
+};
+
+/// Two constants whose errors go together: the steps know the one only as well as the other.
+struct Confusion {
+  std::size_t first = 0;  ///< positions in `Calibration::constants`
+  std::size_t second = 0;
+  double correlation = 0;
+};
+
+/// Constants of a device that were fitted to steps.
+struct Calibration {
+  DeviceDescription device;  ///< with the constants that were found
+  std::vector<FittedValue> constants;
+  std::vector<FittedStep> steps;
+  std::vector<Confusion> confusions;
+  std::vector<std::string> remarks;  ///< on the files of the networks
+};
+
+/// How far times are from what was measured, as ratios without sign.
+struct StepErrors {
+  double median = 0;
+  double mean = 0;
+  double worst = 0;
+};
+[[nodiscard]] StepErrors step_errors(const Calibration& calibration, Seconds FittedStep::* predicted);
+
+/// Fits the constants of these names by least squares of log(predicted / measured), every step with the same weight.
+/// Times are those of an evaluation without contention. A step counts for a constant whose change by a hundredth
+/// changes its time by a ten-thousandth or more. A constant for which no step counts, with the device's value or with
+/// several times it, stays as it is.
+/// **Requires** constants of `all_device_constants`, each once, and steps; all devices of the platform are of the
+/// device's kind.
+/// **Throws** InputError for more constants than steps, for a constant of which the device has no value from which to
+/// start, and as `StepTimes`.
+[[nodiscard]] Calibration calibrate(const DeviceDescription& device, const Platform& platform,
+                                    const std::vector<MeasuredStep>& steps, const std::vector<std::string>& names);
+
+}  // namespace stagecraft

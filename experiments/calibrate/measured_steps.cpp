@@ -1,0 +1,160 @@
+#include "experiments/calibrate/measured_steps.hpp"
+
+#include "experiments/run/limits.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/csv_file.hpp"
+#include "sim/io/plan_degrees.hpp"
+#include "sim/model/training.hpp"
+#include "sim/workload/transformer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kMostInPipeline = 4096;
+constexpr Seconds kLongestStep(1e6);
+
+/// One row of the table. A field that is empty counts as absent.
+class StepRow {
+ public:
+  StepRow(const CsvTable& table, std::size_t row) : table_(table), row_(row) {}
+
+  [[nodiscard]] std::optional<std::string> text(const std::string& column) const {
+    const auto at = std::ranges::find(table_.columns(), column);
+    if (at == table_.columns().end()) return std::nullopt;
+    const std::string& field = table_.at(row_, static_cast<std::size_t>(at - table_.columns().begin()));
+    return field.empty() ? std::nullopt : std::optional(field);
+  }
+
+  [[nodiscard]] std::string required(const std::string& column) const {
+    if (auto found = text(column)) return *std::move(found);
+    throw InputError("a row needs a value", place(column));
+  }
+
+  [[nodiscard]] std::int64_t count(const std::string& column, std::int64_t least, std::int64_t most) const {
+    const std::string found = required(column);
+    const Parsed<std::int64_t> value = parse_count(found);
+    if (value && *value.value >= least && *value.value <= most) return *value.value;
+    fail("a whole number from " + std::to_string(least) + " to " + std::to_string(most), found, column);
+  }
+
+  [[nodiscard]] std::int64_t count_or(const std::string& column, std::int64_t usual, std::int64_t least,
+                                      std::int64_t most) const {
+    return text(column) ? count(column, least, most) : usual;
+  }
+
+  [[nodiscard]] bool is(const std::string& column, const std::string& yes, const std::string& no, bool usual) const {
+    const auto found = text(column);
+    if (!found) return usual;
+    if (*found != yes && *found != no) fail(quote(yes) + " or " + quote(no), *found, column);
+    return *found == yes;
+  }
+
+  [[nodiscard]] InputPlace place(const std::string& column) const { return table_.place(row_, table_.column(column)); }
+
+  [[noreturn]] void fail(const std::string& expected, const std::string& found, const std::string& column) const {
+    throw InputError("expected " + expected + ", found " + quote(found), place(column));
+  }
+
+ private:
+  const CsvTable& table_;
+  std::size_t row_;
+};
+
+Seconds read_time(const StepRow& row) {
+  const bool has_unit = row.text("iteration_time").has_value();
+  const std::string column = has_unit ? "iteration_time" : "iteration_time_s";
+  const std::string text = row.required(column);
+  const Parsed<Seconds> time = parse_seconds(has_unit ? text : text + " s");
+  if (time && *time.value > Seconds(0) && *time.value <= kLongestStep) return *time.value;
+  row.fail(has_unit ? "a time of more than zero, such as '1.25 s'" : "a number of seconds above zero", text, column);
+}
+
+Bytes read_bucket(const StepRow& row) {
+  const auto text = row.text("gradient_bucket");
+  if (!text) return Bytes(0);
+  const Parsed<Bytes> size = parse_bytes(*text);
+  if (!size) throw InputError(size.problem, row.place("gradient_bucket"), size.hint);
+  return *size.value;
+}
+
+Degrees read_row_degrees(const StepRow& row) {
+  Degrees degrees;
+  degrees.tensor = row.count_or("tensor", 1, 1, kMostInGroup);
+  degrees.context = row.count_or("context", 1, 1, kMostInGroup);
+  degrees.expert = row.count_or("expert", 1, 1, kMostInGroup);
+  degrees.sequence = row.is("sequence_parallel", "true", "false", true);
+  degrees = reduced(degrees);
+  if (const auto problem = degrees_problem(degrees)) throw InputError(*problem, row.place("expert"));
+  return degrees;
+}
+
+MeasuredStep read_step(const CsvTable& table, std::size_t number) {
+  const StepRow row(table, number);
+  MeasuredStep step;
+  step.place = row.place("model");
+  step.place.key.clear();
+  step.name = row.text("name").value_or("row " + std::to_string(number + 1));
+  step.model = row.required("model");
+  if (row.text("sequence")) step.sequence = row.count("sequence", 1, largest_transformer().sequence);
+  step.microbatch_size = row.count("microbatch_size", 1, run_limits::kMostSamples);
+  step.global_batch = row.count("global_batch", 1, run_limits::kMostSamples);
+  step.degrees = read_row_degrees(row);
+  step.pipeline = row.count_or("pipeline", 1, 1, kMostInPipeline);
+  step.data = row.count_or("data", 1, 1, kMostInPipeline);
+  step.chunks = row.count_or("chunks", 1, 1, kMostInPipeline);
+  step.zero = row.count_or("zero", 0, 0, kMostDivided);
+  step.gradient_bucket = read_bucket(row);
+  step.recomputes = row.is("recompute", "full", "none", false);
+  step.time = read_time(row);
+  if (step.chunks > 1 && step.pipeline == 1) {
+    throw InputError("several chunks need a pipeline of several devices", row.place("chunks"),
+                     "give the column 'pipeline'");
+  }
+  return step;
+}
+
+void check_columns(const CsvTable& table, const std::string& file) {
+  const std::vector<std::string>& columns = table.columns();
+  for (auto column = columns.begin(); column != columns.end(); ++column) {
+    if (std::ranges::find(measured_columns(), *column) == measured_columns().end()) {
+      throw InputError("no column of measured steps is called " + quote(*column), {file, 0, 0, ""},
+                       suggest_name(*column, measured_columns()));
+    }
+    if (std::find(columns.begin(), column, *column) != column) {
+      throw InputError("the column " + quote(*column) + " comes twice", {file, 0, 0, ""});
+    }
+  }
+  for (const char* required : {"model", "microbatch_size", "global_batch"}) {
+    if (std::ranges::find(columns, required) != columns.end()) continue;
+    throw InputError("the column " + quote(required) + " is missing", {file, 0, 0, ""},
+                     "the columns 'model', 'microbatch_size', 'global_batch' and 'iteration_time' are required");
+  }
+  const auto times = std::ranges::count_if(
+      columns, [](const std::string& name) { return name == "iteration_time" || name == "iteration_time_s"; });
+  if (times == 1) return;
+  throw InputError(times == 0 ? "the column 'iteration_time' is missing" : "the time of a step has two columns",
+                   {file, 0, 0, ""}, "'iteration_time' has a unit, 'iteration_time_s' is in seconds; give one of them");
+}
+
+}  // namespace
+
+const std::vector<std::string>& measured_columns() {
+  static const std::vector<std::string> names = {
+      "name", "model",           "sequence",  "microbatch_size", "global_batch",      "pipeline",
+      "data", "tensor",          "context",   "expert",          "sequence_parallel", "chunks",
+      "zero", "gradient_bucket", "recompute", "iteration_time",  "iteration_time_s"};
+  return names;
+}
+
+std::vector<MeasuredStep> parse_measured_steps(std::string_view text, const std::string& file) {
+  const CsvTable table(text, file);
+  check_columns(table, file);
+  std::vector<MeasuredStep> steps;
+  for (std::size_t row = 0; row < table.rows(); ++row) steps.push_back(read_step(table, row));
+  return steps;
+}
+
+}  // namespace stagecraft

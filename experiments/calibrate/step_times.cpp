@@ -1,0 +1,106 @@
+#include "experiments/calibrate/step_times.hpp"
+
+#include "experiments/calibrate/measured_plan.hpp"
+#include "experiments/run/named_model.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/architecture_file.hpp"
+#include "sim/io/hf_config.hpp"
+#include "sim/io/yaml_node.hpp"
+#include "sim/schedule/schedule_family.hpp"
+#include "sim/workload/build_model.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+/// The same error at the row of the step, unless it is one of a file that the row names.
+[[noreturn]] void refuse_at(const MeasuredStep& step, const InputError& error) {
+  if (!error.place().file.empty()) throw error;
+  InputPlace place = step.place;
+  place.key = error.place().key;
+  throw InputError(error.message(), place, error.hint());
+}
+
+/// **Throws** InputError where the schedule cannot run the plan. What a schedule advises are options of planners.
+void require_runs(const MeasuredStep& step, const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  try {
+    static_cast<void>(require_schedule(graph, platform, plan));
+  } catch (const InputError& error) {
+    throw InputError(error.message(), step.place);
+  }
+}
+
+}  // namespace
+
+/// The network of a step: known by name, or of a file beside the table.
+Architecture StepTimes::architecture_of(const MeasuredStep& step) {
+  ModelChoice choice;
+  choice.computed.sequence = step.sequence;
+  choice.prefix = "";
+  if (is_network(step.model)) return known_network(step.model, choice);
+  const std::string base = std::filesystem::path(step.place.file).parent_path().string();
+  const ModelSource source = find_model(step.model, choice, base);
+  if (!is_description(source.file)) {
+    throw InputError(quote(step.model) + " is no network", {},
+                     "the constants of a device change no figures of a model file; give a name from 'stagecraft list "
+                     "architectures', an architecture file or a config.json");
+  }
+  const FileText& file = source.file;
+  if (is_hf_config(parse_yaml(file.text, file.path))) {
+    HfConfig config = parse_hf_config(file.text, file.path, step.sequence, source.location);
+    for (const auto* texts : {&config.notes, &config.warnings}) {
+      for (const std::string& text : *texts) {
+        const std::string remark = file.path + ": " + text;
+        if (std::ranges::find(remarks_, remark) == remarks_.end()) remarks_.push_back(remark);
+      }
+    }
+    return std::move(config.network);
+  }
+  return step.sequence ? read_architecture_at(file, *step.sequence, {}, "sequence")
+                       : parse_architecture(file.text, file.path);
+}
+
+StepTimes::StepTimes(const std::vector<MeasuredStep>& steps, const Platform& platform, const DeviceDescription& device)
+    : platform_(platform) {
+  for (const MeasuredStep& step : steps) {
+    try {
+      const std::size_t network = network_of(step, device);
+      Plan plan = measured_plan(step, networks_[network].profile.graph, platform);
+      require_runs(step, networks_[network].profile.graph, platform, plan);
+      runs_.push_back({network, std::move(plan)});
+    } catch (const InputError& error) {
+      refuse_at(step, error);
+    }
+  }
+}
+
+std::vector<double> StepTimes::at(const DeviceDescription& device) {
+  for (Network& network : networks_) retime(network.profile, device);
+  std::vector<double> times;
+  times.reserve(runs_.size());
+  for (const Run& run : runs_) {
+    const LayerGraph& graph = networks_[run.network].profile.graph;
+    times.push_back(evaluate_iteration(graph, platform_, require_schedule(graph, platform_, run.plan)).value());
+  }
+  return times;
+}
+
+std::size_t StepTimes::network_of(const MeasuredStep& step, const DeviceDescription& device) {
+  for (std::size_t n = 0; n < networks_.size(); ++n) {
+    const LayerGraph& graph = networks_[n].profile.graph;
+    if (networks_[n].model == step.model && networks_[n].sequence == step.sequence &&
+        graph.microbatch_size == step.microbatch_size && graph.degrees == step.degrees) {
+      return n;
+    }
+  }
+  networks_.push_back(
+      {step.model, step.sequence,
+       retimed_profile(architecture_of(step), device, step.microbatch_size, Granularity::Block, step.degrees)});
+  return networks_.size() - 1;
+}
+
+}  // namespace stagecraft
