@@ -125,8 +125,8 @@ std::vector<FittedValue> values_before(const DeviceDescription& device, const st
   return values;
 }
 
-/// Fits the constants that have an effect, moved into it if need be. Where others ended a constant may have one that had
-/// none before: then it is fitted, too.
+/// Fits the constants that have an effect, moved into it if need be. Where others ended a constant may have one that
+/// had none before: then it is fitted, too.
 void fit_effective(StepFit& fit, const std::vector<FittedValue>& values) {
   std::vector<char> is_fitted(values.size(), 0);
   std::vector<DeviceConstant> fitted;

@@ -127,10 +127,13 @@ std::vector<std::string> calibration_warnings(const Calibration& calibration) {
       warnings.push_back(fmt::format("no row depends on {}, which stays as it was", name));
     } else if (value.rows == 0) {
       warnings.push_back(fmt::format("where the fit ended no row depends on {}: the rows bound it, and no more", name));
+    } else if (value.constant.is_share && value.after > kAtBound) {
+      warnings.push_back(
+          fmt::format("{} ended at its bound, 1: something else of the rows is faster than it is "
+                      "modelled",
+                      name));
     } else if (value.error && *value.error > kKnown) {
       warnings.push_back(fmt::format("the rows do not determine {}: leave it out of --fit", name));
-    } else if (value.constant.is_share && value.after > kAtBound) {
-      warnings.push_back(fmt::format("{} ended at its bound, 1: the rows are faster than the model can be", name));
     }
   }
   for (const Confusion& each : calibration.confusions) {
@@ -148,9 +151,10 @@ DeviceDescription fitted_device(const Calibration& calibration, const std::strin
   const StepErrors errors = step_errors(calibration, &FittedStep::after);
   const std::string names = moved_names(calibration);
   if (names.empty()) return device;
-  device.source +=
-      fmt::format("; {} fitted to {} of {}, median error {}, worst {}", names,
-                  counted(calibration.steps.size(), "step"), file, percent(errors.median), percent(errors.worst));
+  const std::string others = device.fit.empty() ? "assumed" : device.fit;
+  device.fit = fmt::format("{} fitted to {} of {}, median error {}, worst {}; others {}", names,
+                           counted(calibration.steps.size(), "step"), file, percent(errors.median),
+                           percent(errors.worst), others);
   return device;
 }
 

@@ -15,7 +15,7 @@ namespace stagecraft {
 /// their bound, and pairs that the steps cannot tell apart.
 [[nodiscard]] std::vector<std::string> calibration_warnings(const Calibration& calibration);
 
-/// The device with a source that says which constants were fitted to which steps.
+/// The device with a text that says which constants were fitted to which steps (`DeviceDescription::fit`).
 [[nodiscard]] DeviceDescription fitted_device(const Calibration& calibration, const std::string& file);
 
 }  // namespace stagecraft

@@ -84,7 +84,7 @@ DeviceDescription parse_device(std::string_view text, const std::string& file_na
   const YamlNode root = parse_yaml(text, file_name);
   check_schema(root, "stagecraft/device/1");
   root.allow_keys({"schema", "device", "source", "memory", "memory_bandwidth", "fp32", "tf32", "fp16", "bf16", "fp8",
-                   "precision", "launch_overhead", "efficiency", "products", "host", "loss_traffic"});
+                   "precision", "launch_overhead", "efficiency", "products", "host", "loss_traffic", "fit"});
   DeviceDescription device;
   device.name = read_name(root.at("device"));
   device.source = read_text(root.at("source"));
@@ -109,6 +109,7 @@ DeviceDescription parse_device(std::string_view text, const std::string& file_na
   if (const auto products = root.find("products")) device.tiling = read_tiling(*products);
   if (const auto host = root.find("host")) device.host = read_host(*host);
   if (const auto traffic = root.find("loss_traffic")) device.loss_traffic = read_traffic(*traffic);
+  if (const auto fit = root.find("fit")) device.fit = read_name(*fit);
   device.summary = device.name + " of " + file_name + ", computing in " + to_string(device.precision);
   return device;
 }

@@ -12,8 +12,7 @@ namespace stagecraft {
 /// **Throws** InputError naming the place of the first defect.
 [[nodiscard]] DeviceDescription parse_device(std::string_view text, const std::string& file_name);
 
-/// A file that reads back to the same device, but for its summary and for what its constants were fitted to: a file
-/// says that as its source.
+/// A file that reads back to the same device, but for its summary.
 [[nodiscard]] std::string write_device(const DeviceDescription& device);
 
 }  // namespace stagecraft

@@ -58,6 +58,7 @@ std::string write_device(const DeviceDescription& device) {
                         Detail::Record{{"launch", format_seconds(device.host.time)}, {"jitter", device.host.jitter}});
   }
   if (device.loss_traffic > 0) record.emplace_back("loss_traffic", traffic_text(device.loss_traffic));
+  if (!device.fit.empty()) record.emplace_back("fit", device.fit);
   return to_yaml(record);
 }
 
