@@ -17,7 +17,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace stagecraft {
+namespace stagecraft::verbs_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -359,4 +359,4 @@ TEST_CASE("simulate: the orders of a schedule file, and their refusal") {
 }
 
 }  // namespace
-}  // namespace stagecraft
+}  // namespace stagecraft::verbs_test
