@@ -1,4 +1,5 @@
 #include "experiments/commands/add_option.hpp"
+#include "experiments/commands/named_device.hpp"
 #include "experiments/commands/plan_inputs.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
@@ -120,26 +121,19 @@ void refuse_times_of_network(const ComputedOptions& options) {
                    "'stagecraft model' computes the times, which do");
 }
 
-/// A device in the precision that is given, or in the one in which networks are computed for it.
-Description describe_known_device(const DeviceDescription& device, const DescribeOptions& options) {
-  DescribeOptions others = options;
-  others.computed.precision.reset();
-  refuse_computed_options(others, "is a device");
-  const std::optional<std::string> precision =
-      options.computed.precision ? options.computed.precision : usual_precision(device, {});
-  if (!precision) return describe_device(device);
-  try {
-    return describe_device(*find_device(device.name, *precision_of(*precision)));
-  } catch (const InputError& error) {
-    throw InputError(error.message(), {"", 0, 0, "--precision"}, error.hint());
-  }
+/// A device in the precision that is given, or a known one in that in which networks are computed for it.
+Description describe_device_in(const DeviceDescription& device, const std::string& name, DescribeOptions options) {
+  const std::optional<std::string> precision = chosen_precision(name, options.computed.precision);
+  options.computed.precision.reset();
+  refuse_computed_options(options, "is a device");
+  return describe_device(precision ? in_precision(device, *precision) : device);
 }
 
 /// A device or a network that the program knows by name.
 Description describe_known(const DescribeOptions& options, const ModelChoice& choice, const Settings& settings) {
   const std::optional<DeviceDescription> device = find_device(options.file);
   refuse_plan_options(options, device ? "is a device" : "is a network");
-  if (device) return describe_known_device(*device, options);
+  if (device) return describe_device_in(*device, device->name, options);
   refuse_times_of_network(options.computed);
   settings.say("note: plan, compare and max-batch compute it for the devices of a platform: --model " + options.file);
   return describe_architecture(known_network(options.file, choice));
@@ -174,13 +168,13 @@ Description describe(const DescribeOptions& options, const Settings& settings) {
   if (format == "config") return describe_config(source, options, choice, settings);
   if (format == "architecture") return describe_architecture_file(source, options, choice);
   const std::string is = "has the schema stagecraft/" + format + "/1";
-  if (format != "model") refuse_computed_options(options, is);
+  if (format != "model" && format != "device") refuse_computed_options(options, is);
   if (format == "plan") return describe_plan_source(source, options, settings);
   refuse_plan_options(options, is);
   tell_remarks(file_remarks(source.text, source.path), settings);
   if (format == "model") return describe_model(load_model({source}, choice, {}, nullptr).model);
   if (format == "platform") return describe_platform(build_platform(parse_platform(source.text, source.path)));
-  return describe_device(parse_device(source.text, source.path));
+  return describe_device_in(parse_device(source.text, source.path), source.path, options);
 }
 
 VerbAction configure_describe(CLI::App& command) {

@@ -11,6 +11,7 @@
 #include "sim/base/text.hpp"
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/hf_config.hpp"
+#include "sim/io/model_file.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_node.hpp"
 #include "sim/workload/build_model.hpp"
@@ -194,7 +195,9 @@ VerbAction configure_model(CLI::App& command) {
     if (recipe.precision) device = in_precision(device, *recipe.precision);
     const auto made = [&](std::int64_t size) {
       const auto known = options->config ? std::nullopt : computed_model(recipe, options->device, size);
-      return known ? *known : build_model(architecture, device, size, *granularity_of(granularity));
+      Model made = known ? *known : build_model(architecture, device, size, *granularity_of(granularity));
+      check_graph(made.profiles.front(), {});
+      return made;
     };
     Model model = made(sizes.front());
     if (model.recipe && sizes.size() > 1) {

@@ -23,7 +23,7 @@ std::string rate_text(FlopsPerSecond rate) {
 
 Detail rate(FlopsPerSecond value) { return value > FlopsPerSecond(0) ? Detail(value.value()) : Detail(); }
 
-/// What the time of a product and of a block depends on beside operations and bytes; empty if on nothing.
+/// What the time of a product, of a block and of a loss depends on beside operations and bytes; empty if on nothing.
 std::string shape_text(const DeviceDescription& device) {
   std::string text;
   if (device.tiling.processors > 0) {
@@ -33,7 +33,11 @@ std::string shape_text(const DeviceDescription& device) {
             percent(device.tiling.odd_rows) + " more\n";
   }
   if (device.host.time > Seconds(0)) {
-    text += "the host launches a kernel in " + format_human_seconds(device.host.time) + "\n";
+    text += "the host launches a kernel in " + format_human_seconds(device.host.time) + ", and in " +
+            percent(device.host.jitter) + " more for each doubling of a tensor group\n";
+  }
+  if (device.loss_traffic > 0) {
+    text += "a loss moves " + short_number(device.loss_traffic) + " B for each logit in the forward\n";
   }
   return text + "constants: " + (device.fit.empty() ? "assumed" : device.fit) + "\n";
 }
@@ -82,9 +86,10 @@ Description describe_device(const DeviceDescription& device) {
                             rate_text(device.fp8) + "; profiles are computed in " + to_string(device.precision) + "\n";
   const Efficiency& share = device.efficiency;
   const std::string reached = "reached of these peaks: " + percent(share.convolution) + " in convolutions, " +
-                              percent(share.linear) + " in linear layers, " + percent(share.matmul) +
-                              " in batched products, " + percent(share.attention) + " in fused attention; " +
-                              percent(share.memory) + " of the memory bandwidth; starting a kernel takes " +
+                              percent(device.precision == Precision::Fp8 ? share.linear8 : share.linear) +
+                              " in linear layers, " + percent(share.matmul) + " in batched products, " +
+                              percent(share.attention) + " in fused attention; " + percent(share.memory) +
+                              " of the memory bandwidth; starting a kernel takes " +
                               format_human_seconds(device.launch_overhead) + "\n";
   return {head + peaks + reached + shape_text(device),
           {{"kind", "device"},

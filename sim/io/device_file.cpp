@@ -33,6 +33,18 @@ Efficiency read_efficiency(const YamlNode& node) {
   return efficiency;
 }
 
+FlopsPerSecond read_rate(const YamlNode& node) {
+  const FlopsPerSecond rate = read_flops_rate(node);
+  if (rate < FlopsPerSecond(1)) node.fail_expected("a rate of at least 1 FLOPS");
+  return rate;
+}
+
+Seconds read_launch(const YamlNode& node) {
+  const Seconds time = read_seconds(node);
+  if (time > Seconds(1000)) node.fail_expected("a time of at most 1000 s");
+  return time;
+}
+
 double read_up_to(const YamlNode& node, double most) {
   const double number = read_number(node);
   if (number > most) node.fail_expected(fmt::format("a number from 0 to {}", most));
@@ -53,7 +65,7 @@ Tiling read_tiling(const YamlNode& node) {
 HostLaunches read_host(const YamlNode& node) {
   node.allow_keys({"launch", "jitter"});
   HostLaunches host;
-  host.time = read_moment(node.at("launch"));
+  host.time = read_launch(node.at("launch"));
   if (const auto jitter = node.find("jitter")) host.jitter = read_up_to(*jitter, kMostOfUnbounded);
   return host;
 }
@@ -61,11 +73,16 @@ HostLaunches read_host(const YamlNode& node) {
 /// Of one logit on average, so that it may have a part of a byte.
 double read_traffic(const YamlNode& node) {
   constexpr std::string_view kByte = " B";
-  if (node.kind() == YamlKind::Text && node.text().ends_with(kByte)) {
-    const Parsed<double> bytes = parse_number(node.text().substr(0, node.text().size() - kByte.size()));
-    if (bytes && *bytes.value <= kMostOfUnbounded) return *bytes.value;
+  double traffic = 0;
+  const bool has_unit = node.kind() == YamlKind::Text && node.text().ends_with(kByte);
+  const Parsed<double> bytes = parse_number(has_unit ? node.text().substr(0, node.text().size() - kByte.size()) : "");
+  if (bytes && *bytes.value <= kMostOfUnbounded) {
+    traffic = *bytes.value;
+  } else {
+    traffic = static_cast<double>(read_bytes(node).value());
   }
-  return static_cast<double>(read_bytes(node).value());
+  if (traffic <= 0) node.fail_expected("a size of more than zero");
+  return traffic;
 }
 
 Precision read_precision(const YamlNode& node, const DeviceDescription& device) {
@@ -91,20 +108,22 @@ DeviceDescription parse_device(std::string_view text, const std::string& file_na
   const YamlNode memory = root.at("memory");
   device.memory = read_bytes(memory);
   if (device.memory == Bytes(0)) memory.fail_expected("a size of more than zero");
-  device.memory_bandwidth = read_bandwidth(root.at("memory_bandwidth"));
-  device.fp32 = read_flops_rate(root.at("fp32"));
-  if (const auto rate = root.find("tf32")) device.tf32 = read_flops_rate(*rate);
-  if (const auto rate = root.find("fp16")) device.fp16 = read_flops_rate(*rate);
-  if (const auto rate = root.find("bf16")) device.bf16 = read_flops_rate(*rate);
+  const YamlNode bandwidth = root.at("memory_bandwidth");
+  device.memory_bandwidth = read_bandwidth(bandwidth);
+  if (device.memory_bandwidth < BytesPerSecond(1)) bandwidth.fail_expected("a bandwidth of at least 1 Bps");
+  device.fp32 = read_rate(root.at("fp32"));
+  if (const auto rate = root.find("tf32")) device.tf32 = read_rate(*rate);
+  if (const auto rate = root.find("fp16")) device.fp16 = read_rate(*rate);
+  if (const auto rate = root.find("bf16")) device.bf16 = read_rate(*rate);
   if (const auto rate = root.find("fp8")) {
-    device.fp8 = read_flops_rate(*rate);
+    device.fp8 = read_rate(*rate);
     if (device.fp16 <= FlopsPerSecond(0) && device.bf16 <= FlopsPerSecond(0)) {
       rate->fail("a device with an fp8 rate needs a 16-bit one", "give the key 'bf16' or 'fp16' too");
     }
   }
   if (const auto precision = root.find("precision")) device.precision = read_precision(*precision, device);
   const auto overhead = root.find("launch_overhead");
-  device.launch_overhead = overhead ? read_moment(*overhead) : kUsualLaunchOverhead;
+  device.launch_overhead = overhead ? read_launch(*overhead) : kUsualLaunchOverhead;
   if (const auto efficiency = root.find("efficiency")) device.efficiency = read_efficiency(*efficiency);
   if (const auto products = root.find("products")) device.tiling = read_tiling(*products);
   if (const auto host = root.find("host")) device.host = read_host(*host);

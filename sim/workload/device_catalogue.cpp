@@ -27,6 +27,7 @@ struct KnownDevice {
   double memory_giga_per_second;
   std::int64_t memory_gibi;
   Precision precision;
+  std::int64_t processors;  ///< multiprocessors
   FittedKind fitted;
   bool is_other = false;  ///< than the device whose steps the constants were fitted to
 };
@@ -36,40 +37,40 @@ struct KnownDevice {
 constexpr auto kDevices = std::to_array<KnownDevice>({
     // "V100 for NVLink": 15.7 TFLOPS single precision, 125 TFLOPS tensor, 16 or 32 GB HBM2 at 900 GB/s; no TF32.
     {"V100-SXM2-16GB", "NVIDIA Tesla V100 for NVLink, 16 GB", "NVIDIA Tesla V100 GPU Accelerator data sheet, 2018",
-     15.7, 0, 125, 0, 0, 900, 16, Precision::Fp32, FittedKind::V100},
+     15.7, 0, 125, 0, 0, 900, 16, Precision::Fp32, 80, FittedKind::V100},
     {"V100-SXM2-32GB", "NVIDIA Tesla V100 for NVLink, 32 GB", "NVIDIA Tesla V100 GPU Accelerator data sheet, 2018",
-     15.7, 0, 125, 0, 0, 900, 32, Precision::Fp32, FittedKind::V100},
+     15.7, 0, 125, 0, 0, 900, 32, Precision::Fp32, 80, FittedKind::V100},
     // "A100 40GB SXM": 19.5 TFLOPS fp32, 156 TFLOPS TF32, 312 TFLOPS fp16 and bf16, HBM2 at 1,555 GB/s.
     {"A100-SXM4-40GB", "NVIDIA A100 SXM, 40 GB", "NVIDIA A100 Tensor Core GPU data sheet, 2020", 19.5, 156, 312, 312, 0,
-     1555, 40, Precision::Tf32, FittedKind::A100},
+     1555, 40, Precision::Tf32, 108, FittedKind::A100},
     // "A100 80GB SXM": the same rates, HBM2e at 2,039 GB/s.
     {"A100-SXM4-80GB", "NVIDIA A100 SXM, 80 GB", "NVIDIA A100 Tensor Core GPU data sheet, 2021", 19.5, 156, 312, 312, 0,
-     2039, 80, Precision::Tf32, FittedKind::A100},
+     2039, 80, Precision::Tf32, 108, FittedKind::A100},
     // "H100 SXM5": 66.9 TFLOPS fp32, 494.7 TFLOPS TF32, 989.4 TFLOPS fp16 and bf16, 1,978.9 TFLOPS fp8, HBM3 at
     // 3,352 GB/s.
     {"H100-SXM5-80GB", "NVIDIA H100 SXM5, 80 GB",
      "NVIDIA H100 Tensor Core GPU Architecture white paper, version 1.04, 2023", 66.9, 494.7, 989.4, 989.4, 1978.9,
-     3352, 80, Precision::Tf32, FittedKind::H100},
+     3352, 80, Precision::Tf32, 132, FittedKind::H100},
     // "H200 SXM": 67 TFLOPS fp32, 989 TFLOPS TF32, 1,979 TFLOPS fp16 and bf16 and 3,958 TFLOPS fp8 with sparsity, of
     // which a half without, 141 GB HBM3e at 4.8 TB/s.
     {"H200-SXM-141GB", "NVIDIA H200 SXM, 141 GB", "NVIDIA H200 Tensor Core GPU data sheet, 2024", 67, 494.5, 989.5,
-     989.5, 1979, 4800, 141, Precision::Tf32, FittedKind::H100, true},
+     989.5, 1979, 4800, 141, Precision::Tf32, 132, FittedKind::H100, true},
     // "HGX B200", of eight: 600 TFLOPS fp32; with sparsity 18 PFLOPS TF32, 36 PFLOPS fp16 and bf16, 72 PFLOPS fp8;
     // 1,440 GB HBM3e in a DGX; "GPU memory bandwidth 7.7 TB/s" of one.
     {"B200-SXM-180GB", "NVIDIA B200 SXM, 180 GB", "NVIDIA HGX B200 and DGX B200 data sheets, 2024", 75, 1125, 2250,
-     2250, 4500, 7700, 180, Precision::Tf32, FittedKind::B200},
+     2250, 4500, 7700, 180, Precision::Tf32, 148, FittedKind::B200},
     // "GB200 NVL72", of 72: 5,760 TFLOPS fp32; with sparsity 180 PFLOPS TF32, 360 PFLOPS fp16 and bf16, 720 PFLOPS fp8;
     // 186 GB HBM3e at 8 TB/s of one.
     {"GB200-186GB", "NVIDIA GB200, one of its two GPUs, 186 GB", "NVIDIA GB200 NVL72 data sheet, 2024", 80, 1250, 2500,
-     2500, 5000, 8000, 186, Precision::Tf32, FittedKind::Gb200},
+     2500, 5000, 8000, 186, Precision::Tf32, 148, FittedKind::Gb200},
     // Reference card: 4352 cores at 1545 MHz, 53.8 TFLOPS fp16 on tensor cores that add up in fp32, 11 GB at 616 GB/s.
     {"RTX-2080-Ti", "NVIDIA GeForce RTX 2080 Ti, reference card, 11 GB",
-     "NVIDIA Turing GPU Architecture white paper, 2018", 13.45, 0, 53.8, 0, 0, 616, 11, Precision::Fp32,
+     "NVIDIA Turing GPU Architecture white paper, 2018", 13.45, 0, 53.8, 0, 0, 616, 11, Precision::Fp32, 68,
      FittedKind::V100, true},
     // 3584 cores at 1582 MHz, 11 GB at 484 GB/s, from the table that compares it with the RTX 2080 Ti. No tensor cores;
     // its fp16 rate is a sixty-fourth of fp32's and nobody trains with it.
     {"GTX-1080-Ti", "NVIDIA GeForce GTX 1080 Ti, 11 GB", "NVIDIA Turing GPU Architecture white paper, 2018", 11.34, 0,
-     0, 0, 0, 484, 11, Precision::Fp32, FittedKind::None},
+     0, 0, 0, 484, 11, Precision::Fp32, 28, FittedKind::None},
 });
 
 /// Products of 16 and 8 bit have constants of their own; those of 32 bit were not fitted to anything.
@@ -93,7 +94,7 @@ DeviceDescription describe(const KnownDevice& known, Precision precision) {
   device.launch_overhead = kLaunchOverhead;
   device.precision = precision;
   if (on_tensor_cores) device.efficiency = kTensorCoreEfficiency;
-  if (value_bytes(precision) == 2) set_constants(device, known.fitted, known.is_other);
+  if (value_bytes(precision) == 2) set_constants(device, known.fitted, known.processors, known.is_other);
   return device;
 }
 

@@ -16,7 +16,6 @@ struct Constants {
   double matmul;
   double attention;
   double memory;
-  std::int64_t processors;
   double fill;
   double whole_waves;
   double odd_rows;
@@ -28,26 +27,26 @@ struct Constants {
 
 constexpr auto kConstants = std::to_array<Constants>({
     // assumed: linear8, attention, whole_waves, odd_rows
-    {FittedKind::V100, "V100", "14 of Jean Zay, 22 of DLPerf, 50 of LiBai", 0.70, 0.6, 0.86, 0.5, 0.80, 80, 230, 0.7,
-     0.5, 2.3, 31, 0.05, 4.2},
+    {FittedKind::V100, "V100", "14 of Jean Zay, 22 of DLPerf, 50 of LiBai", 0.70, 0.6, 0.86, 0.5, 0.80, 230, 0.7, 0.5,
+     2.3, 31, 0.05, 4.2},
     // assumed: linear8, attention
-    {FittedKind::A100, "A100", "965 of vTrain, 75 of BLOOM, 18 of Megatron-LM", 0.80, 0.6, 0.22, 0.5, 0.95, 108, 14,
-     0.78, 4.0, 20, 73, 0.068, 120},
+    {FittedKind::A100, "A100", "965 of vTrain, 75 of BLOOM, 18 of Megatron-LM", 0.80, 0.6, 0.22, 0.5, 0.95, 14, 0.78,
+     4.0, 20, 73, 0.068, 120},
     // assumed: matmul, odd_rows, launch_us, jitter, loss_traffic
-    {FittedKind::H100, "H100", "88 of NVIDIA's DGX Cloud, NeMo and Megatron-LM", 0.70, 0.66, 0.5, 0.80, 0.50, 132, 96,
-     0.60, 0.5, 15, 8, 0.05, 10},
+    {FittedKind::H100, "H100", "90 of NVIDIA's DGX Cloud, NeMo, Megatron-LM and Megatron-Bridge", 0.70, 0.66, 0.5, 0.80,
+     0.50, 96, 0.60, 0.5, 15, 8, 0.05, 10},
     // assumed: linear8, matmul, whole_waves, odd_rows, launch_us, jitter, loss_traffic
-    {FittedKind::B200, "B200", "26 of SimuMax", 0.52, 0.6, 0.5, 0.40, 0.95, 148, 1100, 0.7, 0.5, 1.8, 8, 0.05, 10},
+    {FittedKind::B200, "B200", "26 of SimuMax", 0.52, 0.6, 0.5, 0.40, 0.95, 1100, 0.7, 0.5, 1.8, 8, 0.05, 10},
     // assumed: matmul, whole_waves, odd_rows, launch_us, jitter, loss_traffic
-    {FittedKind::Gb200, "GB200", "53 of NVIDIA's DGX Cloud and Megatron-Bridge", 0.62, 0.51, 0.5, 0.38, 0.89, 148, 1900,
-     0.7, 0.5, 1.8, 8, 0.05, 10},
+    {FittedKind::Gb200, "GB200", "53 of NVIDIA's DGX Cloud and Megatron-Bridge", 0.62, 0.51, 0.5, 0.38, 0.89, 1900, 0.7,
+     0.5, 1.8, 8, 0.05, 10},
 });
 
 constexpr double kMicro = 1e-6;
 
 }  // namespace
 
-void set_constants(DeviceDescription& device, FittedKind kind, bool is_other) {
+void set_constants(DeviceDescription& device, FittedKind kind, std::int64_t processors, bool is_other) {
   for (const Constants& of : kConstants) {
     if (of.kind != kind) continue;
     device.efficiency.linear = of.linear;
@@ -55,7 +54,7 @@ void set_constants(DeviceDescription& device, FittedKind kind, bool is_other) {
     device.efficiency.matmul = of.matmul;
     device.efficiency.attention = of.attention;
     device.efficiency.memory = of.memory;
-    device.tiling = {of.processors, of.fill, of.whole_waves, of.odd_rows};
+    device.tiling = {processors, of.fill, of.whole_waves, of.odd_rows};
     device.launch_overhead = Seconds(of.kernel_us * kMicro);
     device.host = {Seconds(of.launch_us * kMicro), of.jitter};
     device.loss_traffic = of.loss_traffic;

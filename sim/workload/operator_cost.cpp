@@ -95,9 +95,8 @@ OperatorCost linear_cost(const Operator& op, const Work& work, const DeviceDescr
   const double traffic = work.input + work.parameters + work.output;
   const double width = is_in_8_bit(op, precision) ? 1.0 : static_cast<double>(value_bytes(precision));
   const ProductShape shape = shape_of(op, microbatch_size);
-  const auto time = [&](const ProductShape& of) {
-    return product_time(device, of, {work.flops, work.rate, traffic, width});
-  };
+  const ProductWork one{work.flops, work.rate, traffic, has_odd_rows(shape, width)};
+  const auto time = [&](const ProductShape& of) { return product_time(device, of, one); };
   OperatorCost cost{time(shape), time(input_gradient(shape)), time(weight_gradient(shape)), Bytes(0), 1, 2};
   if (is_in_8_bit(op, precision)) add_conversions(cost, work, device);
   return cost;

@@ -33,11 +33,6 @@ Seconds tiled_time(const Tiling& tiling, const ProductShape& shape, FlopsPerSeco
   return Seconds(best);
 }
 
-bool has_odd_rows(const ProductShape& shape, double value_bytes) {
-  const auto is_odd = [&](double values) { return std::fmod(values * value_bytes, kAlignedBytes) != 0; };
-  return is_odd(shape.columns) || is_odd(shape.inner);
-}
-
 }  // namespace
 
 ProductShape input_gradient(const ProductShape& forward) {
@@ -48,11 +43,16 @@ ProductShape weight_gradient(const ProductShape& forward) {
   return {forward.inner, forward.columns, forward.rows, forward.count};
 }
 
+bool has_odd_rows(const ProductShape& forward, double value_bytes) {
+  const auto is_odd = [&](double values) { return std::fmod(values * value_bytes, kAlignedBytes) != 0; };
+  return is_odd(forward.columns) || is_odd(forward.inner);
+}
+
 Seconds product_time(const DeviceDescription& device, const ProductShape& shape, const ProductWork& work) {
   if (device.tiling.processors == 0) return kernel_time(device, work.flops, work.rate, work.traffic_bytes);
   const Seconds traffic(work.traffic_bytes / (device.memory_bandwidth.value() * device.efficiency.memory));
   const Seconds longer = std::max(tiled_time(device.tiling, shape, work.rate), traffic);
-  const double odd = has_odd_rows(shape, work.value_bytes) ? device.tiling.odd_rows : 0.0;
+  const double odd = work.odd_rows ? device.tiling.odd_rows : 0.0;
   return longer * (1.0 + odd) + device.launch_overhead;
 }
 

@@ -18,13 +18,17 @@ struct ProductShape {
 /// The product of the transposed input and the output's gradient.
 [[nodiscard]] ProductShape weight_gradient(const ProductShape& forward);
 
+/// Whether rows of the input, of the weights or of the output are no multiple of 16 bytes, where a value has
+/// `value_bytes`. The matrices of both gradients have the same rows.
+[[nodiscard]] bool has_odd_rows(const ProductShape& forward, double value_bytes);
+
 /// What a product does and moves, and how fast the device does it: `rate` is the peak times the share of it that is
-/// reached. `value_bytes` are those of a value of its operands.
+/// reached.
 struct ProductWork {
   Flops flops;
   FlopsPerSecond rate;
   double traffic_bytes = 0;
-  double value_bytes = 0;
+  bool odd_rows = false;
 };
 
 /// The time of one kernel: the longer of arithmetic and memory traffic, plus the launch. The arithmetic is that of the

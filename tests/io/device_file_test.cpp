@@ -75,6 +75,12 @@ TEST_CASE("device file: what the shape of a product, the host and a loss take") 
         "d.yaml:7:24: products.processors: expected a whole number of at least 1, found '0'");
   CHECK(refusal(kStart + "products: {processors: 1, whole_waves: 1.5}\n") ==
         "d.yaml:7:40: products.whole_waves: expected a number from 0 to 1, found '1.5'");
+  CHECK(refusal(kStart + "host: {launch: 2000 s}\n") ==
+        "d.yaml:7:16: host.launch: expected a time of at most 1000 s, found '2000 s'");
+  CHECK(refusal(kStart + "loss_traffic: 0 B\n") ==
+        "d.yaml:7:15: loss_traffic: expected a size of more than zero, found '0 B'");
+  CHECK(refusal(kStart + "fp16: 1e-300 TFLOPS\n") ==
+        "d.yaml:7:7: fp16: expected a rate of at least 1 FLOPS, found '1e-300 TFLOPS'");
   CHECK(refusal(kStart + "host: {launch: 8 us, jitter: 2000000}\n") ==
         "d.yaml:7:30: host.jitter: expected a number from 0 to 1000000, found '2000000'");
 }

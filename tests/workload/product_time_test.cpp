@@ -22,7 +22,7 @@ DeviceDescription tiled_device(double whole_waves) {
 
 double seconds(const DeviceDescription& device, const ProductShape& shape, double traffic = 0) {
   const Flops flops(2.0 * shape.rows * shape.columns * shape.inner * shape.count);
-  return product_time(device, shape, {flops, FlopsPerSecond(1e12), traffic, 2.0}).value();
+  return product_time(device, shape, {flops, FlopsPerSecond(1e12), traffic, has_odd_rows(shape, 2.0)}).value();
 }
 
 /// The time of one wave of the largest tiles.
@@ -87,6 +87,14 @@ TEST_CASE("product_time: no size of tiles does better than the one that is taken
     }
     CHECK(seconds(device, shape) == doctest::Approx(best + kLaunch).epsilon(1e-12));
   }
+}
+
+TEST_CASE("product_time: rows are those of input, weights and output, and not their number") {
+  CHECK_FALSE(has_odd_rows({4095, 256, 1024}, 2.0));
+  CHECK(has_odd_rows({4096, 255, 1024}, 2.0));
+  CHECK(has_odd_rows({4096, 256, 1023}, 2.0));
+  CHECK(has_odd_rows({4096, 256, 1032}, 1.0));
+  CHECK_FALSE(has_odd_rows({4096, 256, 1032}, 2.0));
 }
 
 TEST_CASE("product_time: the gradients of a product have its operations") {

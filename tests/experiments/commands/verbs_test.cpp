@@ -189,6 +189,21 @@ TEST_CASE("describe: an architecture and a device, and a refusal that names what
         std::string::npos);
 }
 
+TEST_CASE("describe: a device by name or of a file is shown in a precision, by default that of networks") {
+  CHECK(json_of({"describe", "H100-SXM5-80GB"})["precision"] == "bf16");
+  CHECK(json_of({"describe", "V100-SXM2-16GB"})["precision"] == "fp16");
+  CHECK(json_of({"describe", "GTX-1080-Ti"})["precision"] == "fp32");
+  const Json fitted = json_of({"describe", "A100-SXM4-80GB", "--precision", "fp16"});
+  CHECK(fitted["host"]["launch_s"] > 0);
+  CHECK_FALSE(fitted["fit"].get<std::string>().empty());
+  CHECK(json_of({"describe", "A100-SXM4-80GB", "--precision", "tf32"})["fit"] == "");
+  const std::string narrow = run({"describe", "H100-SXM5-80GB", "--precision", "fp8"}).out;
+  CHECK(narrow.find("66.0 % in linear layers") != std::string::npos);
+  const std::string file = kRoot + "/tests/vectors/good/device_full.yaml";
+  CHECK(json_of({"describe", file, "--precision", "fp32"})["precision"] == "fp32");
+  CHECK(run({"describe", file, "--granularity", "block"}).code == 2);
+}
+
 TEST_CASE("list: networks are the architectures") {
   CHECK(run({"list", "networks"}).code == 0);
   CHECK(run({"list", "networks"}).out == run({"list", "architectures"}).out);
