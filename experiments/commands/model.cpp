@@ -195,9 +195,9 @@ VerbAction configure_model(CLI::App& command) {
     if (recipe.precision) device = in_precision(device, *recipe.precision);
     const auto made = [&](std::int64_t size) {
       const auto known = options->config ? std::nullopt : computed_model(recipe, options->device, size);
-      Model made = known ? *known : build_model(architecture, device, size, *granularity_of(granularity));
-      check_graph(made.profiles.front(), {});
-      return made;
+      Model model = known ? *known : build_model(architecture, device, size, *granularity_of(granularity));
+      check_graph(model.profiles.front(), {});
+      return model;
     };
     Model model = made(sizes.front());
     if (model.recipe && sizes.size() > 1) {
