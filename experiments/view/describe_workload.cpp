@@ -33,7 +33,7 @@ std::string shape_text(const DeviceDescription& device) {
             percent(device.tiling.odd_rows) + " more\n";
   }
   if (device.host.time > Seconds(0)) {
-    text += "the host launches a kernel in " + format_human_seconds(device.host.time) + ", and in " +
+    text += "the host launches a kernel in " + format_human_seconds(device.host.time) + ", " +
             percent(device.host.jitter) + " more for each doubling of a tensor group\n";
   }
   if (device.loss_traffic > 0) {
