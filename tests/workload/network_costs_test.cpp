@@ -75,10 +75,9 @@ TEST_CASE("network_costs: a host that takes for ever, or no time, gives finite n
 TEST_CASE("network_costs: granularities have the same times") {
   const Architecture net = small_gpt();
   const auto total = [&](Granularity granularity) {
+    const Model model = build_model(net, a100(), 1, granularity);
     double sum = 0;
-    for (const Layer& layer : build_model(net, a100(), 1, granularity).profiles.front().layers) {
-      sum += layer.forward.value() + layer.backward.value();
-    }
+    for (const Layer& layer : model.profiles.front().layers) sum += layer.forward.value() + layer.backward.value();
     return sum;
   };
   const double blocks = total(Granularity::Block);
