@@ -3,7 +3,7 @@
 #include "experiments/run/judge.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
-#include "sim/io/network_units.hpp"
+#include "sim/io/megatron_import.hpp"
 #include "sim/model/check_plan.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/model/training_choice.hpp"
@@ -20,92 +20,74 @@ namespace {
   throw InputError(message, step.place, hint);
 }
 
-void append_unit(Stage& stage, const std::vector<LayerId>& unit, bool recomputes) {
-  stage.layers.insert(stage.layers.end(), unit.begin(), unit.end());
-  if (recomputes) stage.memory.emplace_back(Recompute{unit});
+std::int64_t devices_of(const MeasuredStep& step) { return step.pipeline * step.data * step.degrees.devices(); }
+
+/// The run of Megatron-LM that the step was.
+MegatronRun run_of(const MeasuredStep& step) {
+  MegatronRun run;
+  run.ranks = devices_of(step);
+  run.pipeline = step.pipeline;
+  run.degrees = step.degrees;
+  run.layout = step.layout;
+  if (step.chunks > 1) (step.layout ? run.virtual_stages : run.split.chunks) = step.chunks;
+  run.microbatch_size = step.microbatch_size;
+  run.global_batch = step.global_batch;
+  if (step.recomputes) run.recompute = MegatronRecompute{};
+  return run;
 }
 
-/// Of any network, which is a unit of its own.
-std::vector<Stage> one_stage(const LayerGraph& graph) {
-  std::vector<Stage> stages(1);
-  stages.front().layers = canonical_order(graph);
-  return stages;
+/// Where nothing divides the network it is one unit, whatever its layers.
+NetworkUnits units_of(const MeasuredStep& step, const LayerGraph& graph) {
+  const bool is_whole = step.pipeline == 1 && !step.recomputes && !step.layout;
+  return is_whole ? NetworkUnits{canonical_order(graph), {}, {}} : network_units(graph);
 }
 
-std::vector<Stage> equal_stages(const MeasuredStep& step, const LayerGraph& graph) {
-  if (step.pipeline == 1 && !step.recomputes) return one_stage(graph);
-  NetworkUnits units;
+/// What Megatron-LM makes of the run. Flags that are wrong are columns here.
+MegatronPlan planned(const MeasuredStep& step, const LayerGraph& graph, const Platform& platform) {
+  const MegatronFlags no_flags({}, std::nullopt, "");
   try {
-    units = network_units(graph);
+    return megatron_plan(run_of(step), no_flags, graph, units_of(step, graph), std::ssize(platform.devices));
   } catch (const InputError& error) {
-    refuse_step(step, error.message(), error.hint());
+    refuse_step(step, error.message());
   }
-  const std::int64_t count = step.pipeline * step.chunks;
-  const auto blocks = std::ssize(units.blocks);
-  if (blocks % count != 0) {
-    refuse_step(step, fmt::format("{} of {} cannot be divided equally among {}", counted(blocks, "block"),
-                                  quote(step.model), counted(count, "stage")));
-  }
-  std::vector<Stage> stages(static_cast<std::size_t>(count));
-  append_unit(stages.front(), units.embedding, false);
-  for (std::int64_t block = 0; block < blocks; ++block) {
-    Stage& stage = stages[static_cast<std::size_t>(block * count / blocks)];
-    append_unit(stage, units.blocks[static_cast<std::size_t>(block)], step.recomputes);
-  }
-  append_unit(stages.back(), units.head, false);
-  return stages;
 }
 
-void place_stages(const MeasuredStep& step, const Platform& platform, std::vector<Stage>& stages) {
-  const std::int64_t members = step.degrees.devices();
-  const std::int64_t needed = step.pipeline * step.data * members;
-  const auto there = std::ssize(platform.devices);
-  if (needed > there) {
-    refuse_step(step,
-                fmt::format("the step ran on {}, and the platform {} has {}", counted(needed, "device"),
-                            quote(platform.spec.name), there),
-                "pipeline x data x the devices of a group; --platform takes a file of your own");
-  }
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const std::int64_t rank = static_cast<std::int64_t>(s) % step.pipeline;
-    for (std::int64_t replica = 0; replica < step.data; ++replica) {
-      Group group;
-      const std::int64_t first = (rank * step.data + replica) * members;
-      for (std::int64_t m = first; m < first + members; ++m) group.devices.emplace_back(static_cast<std::size_t>(m));
-      stages[s].replicas.push_back(std::move(group));
+/// The devices of the groups for which the replicas stand.
+std::vector<Stage> on_members(std::vector<Stage> stages, std::int64_t members) {
+  for (Stage& stage : stages) {
+    for (Group& replica : stage.replicas) {
+      const auto first = replica.lead().value() * static_cast<std::size_t>(members);
+      replica.devices.clear();
+      for (std::size_t m = 0; m < static_cast<std::size_t>(members); ++m) replica.devices.emplace_back(first + m);
     }
   }
-}
-
-std::int64_t microbatches_of_step(const MeasuredStep& step) {
-  const std::int64_t at_once = step.microbatch_size * step.degrees.samples() * step.data;
-  if (step.global_batch % at_once != 0) {
-    refuse_step(step,
-                fmt::format("a global batch of {} is no multiple of the {} that the replicas run at once",
-                            counted(step.global_batch, "sample"), at_once),
-                "microbatch_size x data, in groups of experts for each device with samples of its own");
-  }
-  return step.global_batch / (step.microbatch_size * step.degrees.samples());
+  return stages;
 }
 
 }  // namespace
 
 Plan measured_plan(const MeasuredStep& step, const LayerGraph& graph, const Platform& platform) {
+  if (devices_of(step) > std::ssize(platform.devices)) {
+    refuse_step(step,
+                fmt::format("the step ran on {}, and the platform {} has {}", counted(devices_of(step), "device"),
+                            quote(platform.spec.name), platform.devices.size()),
+                "pipeline x data x the devices of a group; the platform may be a file of your own");
+  }
+  MegatronPlan made = planned(step, graph, platform);
   Plan plan;
   plan.planner = "measured";
   plan.model = graph.name;
   plan.platform = platform.spec.name;
   plan.microbatch_size = step.microbatch_size;
-  plan.microbatches = microbatches_of_step(step);
+  plan.microbatches = made.microbatches;
   plan.degrees = step.degrees;
-  plan.schedule.name = step.chunks > 1 ? "interleaved-1f1b" : "1f1b";
-  if (step.chunks > 1) plan.schedule.parameters.emplace_back("chunks", step.chunks);
+  plan.schedule = std::move(made.schedule);
   TrainingChoice training;
+  training.recipe = step.optimizer;
   training.zero = step.zero;
   training.gradient_bucket = step.gradient_bucket;
   plan.training = training_of(training, graph);
-  plan.stages = equal_stages(step, graph);
-  place_stages(step, platform, plan.stages);
+  plan.stages = on_members(std::move(made.stages), step.degrees.devices());
   if (const auto problem = size_problem(graph, plan, 1)) refuse_step(step, *problem);
   if (const auto broken = check_plan(graph, platform, plan); !broken.empty()) {
     refuse_step(step, broken.front().message);

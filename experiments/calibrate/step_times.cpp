@@ -25,6 +25,11 @@ namespace {
   throw InputError(error.message(), place, error.hint());
 }
 
+[[noreturn]] void refuse_sizes(const MeasuredStep& step) {
+  throw InputError("the sizes of " + quote(step.model) + " are fixed", {"", 0, 0, step.sizes.front().first},
+                   "an architecture file has sizes that a row may replace");
+}
+
 /// **Throws** InputError where the schedule cannot run the plan. What a schedule advises are options of planners.
 void require_runs(const MeasuredStep& step, const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   try {
@@ -41,7 +46,10 @@ Architecture StepTimes::architecture_of(const MeasuredStep& step) {
   ModelChoice choice;
   choice.computed.sequence = step.sequence;
   choice.prefix = "";
-  if (is_network(step.model)) return known_network(step.model, choice);
+  if (is_network(step.model)) {
+    if (!step.sizes.empty()) refuse_sizes(step);
+    return known_network(step.model, choice);
+  }
   const std::string base = std::filesystem::path(step.place.file).parent_path().string();
   const ModelSource source = find_model(step.model, choice, base);
   if (!is_description(source.file)) {
@@ -51,6 +59,7 @@ Architecture StepTimes::architecture_of(const MeasuredStep& step) {
   }
   const FileText& file = source.file;
   if (is_hf_config(parse_yaml(file.text, file.path))) {
+    if (!step.sizes.empty()) refuse_sizes(step);
     HfConfig config = parse_hf_config(file.text, file.path, step.sequence, source.location);
     for (const auto* texts : {&config.notes, &config.warnings}) {
       for (const std::string& text : *texts) {
@@ -60,8 +69,9 @@ Architecture StepTimes::architecture_of(const MeasuredStep& step) {
     }
     return std::move(config.network);
   }
-  return step.sequence ? read_architecture_at(file, *step.sequence, {}, "sequence")
-                       : parse_architecture(file.text, file.path);
+  if (step.sequence) return read_architecture_at(file, *step.sequence, {step.sizes, ""}, "sequence");
+  std::string hash;
+  return parse_with(file, step.sizes, "", hash, parse_architecture);
 }
 
 StepTimes::StepTimes(const std::vector<MeasuredStep>& steps, const Platform& platform, const DeviceDescription& device)
@@ -93,12 +103,13 @@ std::size_t StepTimes::network_of(const MeasuredStep& step, const DeviceDescript
   for (std::size_t n = 0; n < networks_.size(); ++n) {
     const LayerGraph& graph = networks_[n].profile.graph;
     if (networks_[n].model == step.model && networks_[n].sequence == step.sequence &&
-        graph.microbatch_size == step.microbatch_size && graph.degrees == step.degrees) {
+        networks_[n].sizes == step.sizes && graph.microbatch_size == step.microbatch_size &&
+        graph.degrees == step.degrees) {
       return n;
     }
   }
   networks_.push_back(
-      {step.model, step.sequence,
+      {step.model, step.sizes, step.sequence,
        retimed_profile(architecture_of(step), device, step.microbatch_size, Granularity::Block, step.degrees)});
   return networks_.size() - 1;
 }

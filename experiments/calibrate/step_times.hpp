@@ -30,6 +30,7 @@ class StepTimes {
  private:
   struct Network {
     std::string model;
+    FileValues sizes;
     std::optional<std::int64_t> sequence;
     RetimedProfile profile;
   };

@@ -86,7 +86,7 @@ Answer answer_calibrate(const CalibrateOptions& options, const Settings& setting
   const Platform platform = build_platform(load_platform_spec(options.platform));
   const DeviceDescription device = start_device(options, kind_of(platform), settings);
   const std::vector<std::string> names = constants_to_fit(options, device);
-  const std::vector<MeasuredStep> steps = parse_measured_steps(read_text_file(options.file), options.file);
+  const std::vector<MeasuredStep> steps = parse_measured_steps(read_text_file(options.file), options.file).steps;
   const Calibration calibration = calibrate(device, platform, steps, names);
   tell_remarks(calibration.remarks, settings);
   for (const std::string& warning : calibration_warnings(calibration)) settings.say("warning: " + warning);

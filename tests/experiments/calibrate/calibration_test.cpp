@@ -49,7 +49,7 @@ std::vector<MeasuredStep> varied_steps() {
       add(model, size, "2,1,2");
     }
   }
-  return parse_measured_steps(text, "steps.csv");
+  return parse_measured_steps(text, "steps.csv").steps;
 }
 
 /// With the times that the steps take on the device, times 1 + `noise(row)`.
@@ -124,10 +124,12 @@ TEST_CASE("calibration: a constant on which no step depends stays, and a warning
 
 // Steps that differ in the number of microbatches alone: each constant has the same part in all of them.
 TEST_CASE("calibration: constants that the steps cannot tell apart are named together") {
-  const std::vector<MeasuredStep> steps = parse_measured_steps(
-      "model,microbatch_size,global_batch,iteration_time\nbert-large,8,800,1 s\nbert-large,8,1600,1 s\n"
-      "bert-large,8,2400,1 s\nbert-large,8,3200,1 s\n",
-      "steps.csv");
+  const std::vector<MeasuredStep> steps =
+      parse_measured_steps(
+          "model,microbatch_size,global_batch,iteration_time\nbert-large,8,800,1 s\nbert-large,8,1600,1 s\n"
+          "bert-large,8,2400,1 s\nbert-large,8,3200,1 s\n",
+          "steps.csv")
+          .steps;
   const auto noise = [](std::size_t row) { return row % 2 == 0 ? 0.01 : -0.01; };
   const Calibration calibration =
       calibrate(a100(), platform(), timed(steps, truth(), noise), {"linear", "launch_overhead"});
@@ -140,8 +142,10 @@ TEST_CASE("calibration: constants that the steps cannot tell apart are named tog
 TEST_CASE("calibration: a constant without effect where it starts is found where it has one") {
   DeviceDescription start = truth();
   start.host.time = Seconds(4e-6);
-  const std::vector<MeasuredStep> steps = parse_measured_steps(
-      "model,microbatch_size,global_batch,iteration_time\nbert-base,1,16,1 s\nbert-base,2,32,1 s\n", "steps.csv");
+  const std::vector<MeasuredStep> steps =
+      parse_measured_steps(
+          "model,microbatch_size,global_batch,iteration_time\nbert-base,1,16,1 s\nbert-base,2,32,1 s\n", "steps.csv")
+          .steps;
   const Calibration calibration = calibrate(start, platform(), timed(steps, truth(), silence), {"launch"});
   CHECK(found(calibration, "launch") == doctest::Approx(1.0).epsilon(1e-6));
 }
@@ -151,10 +155,12 @@ TEST_CASE("calibration: a constant that has an effect only where others ended is
   DeviceDescription start = truth();
   start.efficiency.linear = 0.01;
   start.host.time = Seconds(30e-6);
-  const std::vector<MeasuredStep> steps = parse_measured_steps(
-      "model,microbatch_size,global_batch,iteration_time\nbert-base,1,16,1 s\nbert-base,4,32,1 s\n"
-      "bert-base,32,64,1 s\n",
-      "steps.csv");
+  const std::vector<MeasuredStep> steps =
+      parse_measured_steps(
+          "model,microbatch_size,global_batch,iteration_time\nbert-base,1,16,1 s\nbert-base,4,32,1 s\n"
+          "bert-base,32,64,1 s\n",
+          "steps.csv")
+          .steps;
   const Calibration calibration = calibrate(start, platform(), timed(steps, truth(), silence), {"linear", "launch"});
   CHECK(found(calibration, "linear") == doctest::Approx(1.0).epsilon(1e-6));
   CHECK(found(calibration, "launch") == doctest::Approx(1.0).epsilon(1e-6));
