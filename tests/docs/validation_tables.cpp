@@ -26,13 +26,6 @@ constexpr const char* kErrorsHead =
     "\n| Source | Precision | Compared | Steps | Signed median | Median | Mean | Worst | Rank |\n"
     "|---|---|---|--:|--:|--:|--:|--:|--:|\n";
 
-/// The rows of a table that have one platform and one precision.
-struct ShownSite {
-  std::string platform;
-  std::string precision;
-  Validation validation;
-};
-
 fs::path kept(const std::string& name) { return fs::path(STAGECRAFT_SOURCE_DIR) / "docs/validation" / (name + ".csv"); }
 
 double number(const std::string& text) { return required("docs/validation", parse_number(text)); }
@@ -40,27 +33,6 @@ double number(const std::string& text) { return required("docs/validation", pars
 std::optional<Bytes> bytes_of(const std::string& text) {
   if (text.empty()) return std::nullopt;
   return Bytes(required("docs/validation", parse_count(text)));
-}
-
-std::vector<ShownSite> sites_of(const std::string& name) {
-  const CsvTable csv(read_text_file(kept(name).string()), kept(name).string());
-  std::vector<ShownSite> sites;
-  for (std::size_t row = 0; row < csv.rows(); ++row) {
-    const auto field = [&](const char* column) { return csv.at(row, csv.column(column)); };
-    const std::string platform = field("platform");
-    const std::string precision = field("precision");
-    auto site = std::ranges::find_if(
-        sites, [&](const ShownSite& each) { return each.platform == platform && each.precision == precision; });
-    if (site == sites.end()) site = sites.insert(sites.end(), {platform, precision, {}});
-    PredictedStep& step = site->validation.steps.emplace_back();
-    step.run = static_cast<std::size_t>(number(field("run")));
-    step.step.time = Seconds(number(field("measured_s")));
-    step.time = Seconds(number(field("predicted_s")));
-    step.plain = Seconds(number(field("plain_s")));
-    step.step.peak_memory = bytes_of(field("measured_memory_bytes"));
-    step.peak_memory = bytes_of(field("predicted_memory_bytes"));
-  }
-  return sites;
 }
 
 std::vector<std::string> all_tables() {
@@ -128,7 +100,7 @@ std::string figure_of_all(const std::string& show) {
   std::size_t steps = 0;
   std::vector<double> medians;
   for (const std::string& name : all_tables()) {
-    for (const ShownSite& site : sites_of(name)) {
+    for (const ShownSite& site : shown_sites(name)) {
       steps += site.validation.steps.size();
       medians.push_back(time_errors(site.validation).median);
     }
@@ -142,10 +114,31 @@ std::string figure_of_all(const std::string& show) {
 
 }  // namespace
 
+std::vector<ShownSite> shown_sites(const std::string& name) {
+  const CsvTable csv(read_text_file(kept(name).string()), kept(name).string());
+  std::vector<ShownSite> sites;
+  for (std::size_t row = 0; row < csv.rows(); ++row) {
+    const auto field = [&](const char* column) { return csv.at(row, csv.column(column)); };
+    const std::string platform = field("platform");
+    const std::string precision = field("precision");
+    auto site = std::ranges::find_if(
+        sites, [&](const ShownSite& each) { return each.platform == platform && each.precision == precision; });
+    if (site == sites.end()) site = sites.insert(sites.end(), {platform, precision, {}});
+    PredictedStep& step = site->validation.steps.emplace_back();
+    step.run = static_cast<std::size_t>(number(field("run")));
+    step.step.time = Seconds(number(field("measured_s")));
+    step.time = Seconds(number(field("predicted_s")));
+    step.plain = Seconds(number(field("plain_s")));
+    step.step.peak_memory = bytes_of(field("measured_memory_bytes"));
+    step.peak_memory = bytes_of(field("predicted_memory_bytes"));
+  }
+  return sites;
+}
+
 std::string validation_table(const std::string& name) {
   std::string text = kErrorsHead;
   for (const std::string& table : name == "all" ? all_tables() : std::vector{name}) {
-    for (const ShownSite& site : sites_of(table)) {
+    for (const ShownSite& site : shown_sites(table)) {
       text += rows_of(name == "all" ? "[" + table + "](#" + table + ")" : site.platform, site);
     }
   }
@@ -174,7 +167,7 @@ std::string validation_figure(const std::string& argument) {
     *found->second = value;
   }
   if (name == "all") return figure_of_all(show);
-  std::vector<ShownSite> sites = sites_of(name);
+  std::vector<ShownSite> sites = shown_sites(name);
   std::erase_if(sites, [&](const ShownSite& site) {
     return (!platform.empty() && site.platform != platform) || (!precision.empty() && site.precision != precision);
   });

@@ -1,8 +1,19 @@
 #pragma once
 
+#include "experiments/measured/validation.hpp"
+
 #include <string>
+#include <vector>
 
 namespace stagecraft::test {
+
+/// The rows of docs/validation/NAME.csv that have one platform and one precision, with what errors are counted from.
+struct ShownSite {
+  std::string platform;
+  std::string precision;
+  Validation validation;
+};
+[[nodiscard]] std::vector<ShownSite> shown_sites(const std::string& name);
 
 /// The errors of the predictions in docs/validation/NAME.csv, with a row for each site and what is compared; of `all`
 /// those of all tables.

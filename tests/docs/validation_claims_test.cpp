@@ -1,0 +1,51 @@
+// What predictions of published steps are held to. The predictions are those of docs/validation/, which a test of their
+// own compares with what the program predicts now.
+#include "tests/docs/validation_tables.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace stagecraft::validation_claims_test {
+namespace {
+
+/// Errors without sign are at most these.
+struct Bound {
+  const char* table;
+  double mean;
+  double worst;
+  double rank;  ///< at least
+};
+
+const std::vector<Bound>& bounds() {
+  static const std::vector<Bound> all = {
+      {"vtrain-node", 0.07, 0.40, 0.98},
+  };
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("validation: predictions of published steps keep to their bounds") {
+  for (const Bound& bound : bounds()) {
+    for (const test::ShownSite& site : test::shown_sites(bound.table)) {
+      CAPTURE(bound.table);
+      CAPTURE(site.precision);
+      const StepErrors errors = time_errors(site.validation);
+      CHECK(errors.mean <= bound.mean);
+      CHECK(errors.worst <= bound.worst);
+      CHECK(errors.rank.value_or(0) >= bound.rank);
+    }
+  }
+}
+
+TEST_CASE("validation: the plain formula is twice as far off where rows differ in shape") {
+  for (const char* table : {"vtrain-node", "bloom", "simumax", "jean-zay-v100"}) {
+    const test::ShownSite site = test::shown_sites(table).front();
+    CAPTURE(table);
+    CHECK(2 * time_errors(site.validation).mean <= plain_errors(site.validation).mean);
+  }
+}
+
+}  // namespace stagecraft::validation_claims_test
