@@ -214,7 +214,7 @@ Answer import_megatron(const PlanImport& import, const Settings& settings) {
   const UnreadFlags unread = unread_flags(flags);
   const Inputs inputs = load_inputs(inputs_of(run, import.inputs), settings);
   const LayerGraph& graph = inputs.model.profiles.front();
-  const MegatronPlan plan = megatron_plan(run, flags, graph, std::ssize(inputs.platform.devices));
+  const MegatronPlan plan = megatron_plan(run, flags, graph, network_units(graph), std::ssize(inputs.platform.devices));
   tell_unread(unread, compare_network(network, run, flags, network_sizes(inputs.model), graph), settings);
   PlanningChoices choices;
   choices.schedule = plan.schedule;

@@ -2,7 +2,6 @@
 
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
-#include "sim/io/network_units.hpp"
 #include "sim/model/reduced_gradients.hpp"
 
 #include <fmt/core.h>
@@ -264,8 +263,7 @@ std::vector<LayoutStage> megatron_layout(const MegatronRun& run, const MegatronF
 }
 
 MegatronPlan megatron_plan(const MegatronRun& run, const MegatronFlags& flags, const LayerGraph& graph,
-                           std::int64_t devices) {
-  const NetworkUnits units = network_units(graph);
+                           const NetworkUnits& units, std::int64_t devices) {
   refuse_model(run, flags, graph, std::ssize(units.blocks));
   if (run.pipelines_first && run.degrees.samples() > 1) {
     refuse_run(flags.place("use-tp-pp-dp-mapping"),

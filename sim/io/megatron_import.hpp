@@ -2,6 +2,7 @@
 
 #include "sim/io/megatron_flags.hpp"
 #include "sim/io/megatron_run.hpp"
+#include "sim/io/network_units.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/schedule_choice.hpp"
@@ -27,9 +28,9 @@ struct MegatronPlan {
 
 /// The plan of the run on the first of `devices` devices, as many as the launcher has ranks, or all. Stage s is on the
 /// ranks s mod `MegatronRun::pipeline` of the pipelines.
-/// **Requires** an acyclic graph, whatever its degrees, and the flags from which the run was read.
-/// **Throws** InputError, at the flag, for a run that does not fit the model or the devices, and as `network_units`.
+/// **Requires** a graph, whatever its degrees, with its units, and the flags from which the run was read.
+/// **Throws** InputError, at the flag, for a run that does not fit the model or the devices.
 [[nodiscard]] MegatronPlan megatron_plan(const MegatronRun& run, const MegatronFlags& flags, const LayerGraph& graph,
-                                         std::int64_t devices);
+                                         const NetworkUnits& units, std::int64_t devices);
 
 }  // namespace stagecraft

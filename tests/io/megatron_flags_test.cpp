@@ -38,7 +38,7 @@ Stages stages_of(const std::string& text, std::int64_t blocks) {
 
 /// The plan as the command makes it of the flags: a replica is a group of devices that follow each other.
 Plan plan_of(const Read& read, const LayerGraph& graph, std::int64_t devices) {
-  const MegatronPlan made = megatron_plan(read.run, read.flags, graph, devices);
+  const MegatronPlan made = megatron_plan(read.run, read.flags, graph, network_units(graph), devices);
   Plan plan;
   plan.schedule = made.schedule;
   plan.microbatches = made.microbatches;

@@ -137,7 +137,7 @@ void read_megatron_flags(const std::string& path) {
   const MegatronRun run = read_megatron_run(flags);
   const MegatronNetwork network = read_megatron_network(flags);
   static_cast<void>(unread_flags(flags));
-  static_cast<void>(megatron_plan(run, flags, language_model(), 8));
+  static_cast<void>(megatron_plan(run, flags, language_model(), network_units(language_model()), 8));
   static_cast<void>(compare_network(network, run, flags, language_sizes(), language_model()));
 }
 

@@ -1,4 +1,4 @@
-#include "experiments/calibrate/measured_steps.hpp"
+#include "experiments/measured/measured_steps.hpp"
 
 #include "experiments/run/limits.hpp"
 #include "sim/base/text.hpp"
@@ -14,7 +14,15 @@ namespace stagecraft {
 namespace {
 
 constexpr std::int64_t kMostInPipeline = 4096;
+constexpr std::int64_t kMostOfSize = std::int64_t{1} << 32;  ///< what a network may have is said by its file's reader
 constexpr Seconds kLongestStep(1e6);
+
+/// Keys of an architecture file.
+const std::vector<std::string>& size_columns() {
+  static const std::vector<std::string> keys = {"layers",          "hidden",       "heads",
+                                                "key_value_heads", "feed_forward", "vocabulary"};
+  return keys;
+}
 
 /// One row of the table. A field that is empty counts as absent.
 class StepRow {
@@ -72,12 +80,43 @@ Seconds read_time(const StepRow& row) {
   row.fail(has_unit ? "a time of more than zero, such as '1.25 s'" : "a number of seconds above zero", text, column);
 }
 
-Bytes read_bucket(const StepRow& row) {
-  const auto text = row.text("gradient_bucket");
-  if (!text) return Bytes(0);
+std::optional<Bytes> read_size(const StepRow& row, const std::string& column) {
+  const auto text = row.text(column);
+  if (!text) return std::nullopt;
   const Parsed<Bytes> size = parse_bytes(*text);
-  if (!size) throw InputError(size.problem, row.place("gradient_bucket"), size.hint);
+  if (!size) throw InputError(size.problem, row.place(column), size.hint);
   return *size.value;
+}
+
+RecomputedPart read_recompute(const StepRow& row) {
+  return row.is("recompute", "full", "none", false) ? RecomputedPart::Blocks : RecomputedPart::Nothing;
+}
+
+std::optional<LayoutString> read_layout(const StepRow& row) {
+  const auto text = row.text("layout");
+  if (!text) return std::nullopt;
+  try {
+    return parse_layout(*text, InputPlace{});
+  } catch (const InputError& error) {
+    const std::string where = " (character " + std::to_string(error.place().column) + " of " + quote(*text) + ")";
+    throw InputError(error.message() + where, row.place("layout"), error.hint());
+  }
+}
+
+std::optional<OptimizerRecipe> read_recipe(const StepRow& row) {
+  const auto text = row.text("optimizer");
+  if (!text) return std::nullopt;
+  if (const auto recipe = optimizer_recipe_of(*text)) return recipe;
+  throw InputError("no recipe of an optimizer is called " + quote(*text), row.place("optimizer"),
+                   suggest_name(*text, optimizer_recipe_names()));
+}
+
+FileValues read_sizes(const StepRow& row) {
+  FileValues sizes;
+  for (const std::string& key : size_columns()) {
+    if (row.text(key)) sizes.emplace_back(key, row.count(key, 1, kMostOfSize));
+  }
+  return sizes;
 }
 
 Degrees read_row_degrees(const StepRow& row) {
@@ -91,13 +130,20 @@ Degrees read_row_degrees(const StepRow& row) {
   return degrees;
 }
 
+std::string name_of(const StepRow& row, std::size_t number) {
+  return row.text("name").value_or("row " + std::to_string(number + 1));
+}
+
 MeasuredStep read_step(const CsvTable& table, std::size_t number) {
   const StepRow row(table, number);
   MeasuredStep step;
   step.place = row.place("model");
   step.place.key.clear();
-  step.name = row.text("name").value_or("row " + std::to_string(number + 1));
+  step.name = name_of(row, number);
   step.model = row.required("model");
+  step.sizes = read_sizes(row);
+  step.platform = row.text("platform");
+  step.precision = row.text("precision");
   if (row.text("sequence")) step.sequence = row.count("sequence", 1, largest_transformer().sequence);
   step.microbatch_size = row.count("microbatch_size", 1, run_limits::kMostSamples);
   step.global_batch = row.count("global_batch", 1, run_limits::kMostSamples);
@@ -106,9 +152,12 @@ MeasuredStep read_step(const CsvTable& table, std::size_t number) {
   step.data = row.count_or("data", 1, 1, kMostInPipeline);
   step.chunks = row.count_or("chunks", 1, 1, kMostInPipeline);
   step.zero = row.count_or("zero", 0, 0, kMostDivided);
-  step.gradient_bucket = read_bucket(row);
-  step.recomputes = row.is("recompute", "full", "none", false);
+  step.layout = read_layout(row);
+  step.optimizer = read_recipe(row);
+  step.gradient_bucket = read_size(row, "gradient_bucket").value_or(Bytes(0));
+  step.recompute = read_recompute(row);
   step.time = read_time(row);
+  step.peak_memory = read_size(row, "peak_memory");
   if (step.chunks > 1 && step.pipeline == 1) {
     throw InputError("several chunks need a pipeline of several devices", row.place("chunks"),
                      "give the column 'pipeline'");
@@ -142,19 +191,34 @@ void check_columns(const CsvTable& table, const std::string& file) {
 }  // namespace
 
 const std::vector<std::string>& measured_columns() {
-  static const std::vector<std::string> names = {
-      "name", "model",           "sequence",  "microbatch_size", "global_batch",      "pipeline",
-      "data", "tensor",          "context",   "expert",          "sequence_parallel", "chunks",
-      "zero", "gradient_bucket", "recompute", "iteration_time",  "iteration_time_s"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = {
+        "name",        "model",    "sequence",  "platform",        "precision", "microbatch_size",   "global_batch",
+        "pipeline",    "data",     "tensor",    "context",         "expert",    "sequence_parallel", "chunks",
+        "layout",      "zero",     "optimizer", "gradient_bucket", "recompute", "iteration_time",    "iteration_time_s",
+        "peak_memory", "left_out", "source"};
+    all.insert(all.end(), size_columns().begin(), size_columns().end());
+    return all;
+  }();
   return names;
 }
 
-std::vector<MeasuredStep> parse_measured_steps(std::string_view text, const std::string& file) {
-  const CsvTable table(text, file);
-  check_columns(table, file);
-  std::vector<MeasuredStep> steps;
-  for (std::size_t row = 0; row < table.rows(); ++row) steps.push_back(read_step(table, row));
-  return steps;
+MeasuredTable parse_measured_steps(std::string_view text, const std::string& file) {
+  const CsvTable csv(text, file);
+  check_columns(csv, file);
+  MeasuredTable table;
+  for (std::size_t number = 0; number < csv.rows(); ++number) {
+    const StepRow row(csv, number);
+    if (auto reason = row.text("left_out")) {
+      table.left_out.push_back({name_of(row, number), *std::move(reason)});
+    } else {
+      table.steps.push_back(read_step(csv, number));
+    }
+  }
+  if (table.steps.empty()) {
+    throw InputError("every row is left out", {file, 0, 0, ""}, "a row without a field 'left_out' is compared");
+  }
+  return table;
 }
 
 }  // namespace stagecraft

@@ -1,6 +1,6 @@
-#include "experiments/calibrate/step_times.hpp"
+#include "experiments/measured/step_times.hpp"
 
-#include "experiments/calibrate/measured_plan.hpp"
+#include "experiments/measured/measured_plan.hpp"
 #include "experiments/run/named_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/text.hpp"
@@ -25,6 +25,11 @@ namespace {
   throw InputError(error.message(), place, error.hint());
 }
 
+[[noreturn]] void refuse_sizes(const MeasuredStep& step) {
+  throw InputError("the sizes of " + quote(step.model) + " are fixed", {"", 0, 0, step.sizes.front().first},
+                   "an architecture file has sizes that a row may replace");
+}
+
 /// **Throws** InputError where the schedule cannot run the plan. What a schedule advises are options of planners.
 void require_runs(const MeasuredStep& step, const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   try {
@@ -36,22 +41,25 @@ void require_runs(const MeasuredStep& step, const LayerGraph& graph, const Platf
 
 }  // namespace
 
+FileText network_file(const MeasuredStep& step) {
+  const std::string base = std::filesystem::path(step.place.file).parent_path().string();
+  ModelSource source = find_model(step.model, {}, base);
+  if (is_description(source.file)) return std::move(source.file);
+  throw InputError(quote(step.model) + " is no network", {},
+                   "the constants of a device change no figures of a model file; give a name from 'stagecraft list "
+                   "architectures', an architecture file or a config.json");
+}
+
 /// The network of a step: known by name, or of a file beside the table.
 Architecture StepTimes::architecture_of(const MeasuredStep& step) {
-  ModelChoice choice;
-  choice.computed.sequence = step.sequence;
-  choice.prefix = "";
-  if (is_network(step.model)) return known_network(step.model, choice);
-  const std::string base = std::filesystem::path(step.place.file).parent_path().string();
-  const ModelSource source = find_model(step.model, choice, base);
-  if (!is_description(source.file)) {
-    throw InputError(quote(step.model) + " is no network", {},
-                     "the constants of a device change no figures of a model file; give a name from 'stagecraft list "
-                     "architectures', an architecture file or a config.json");
+  if (is_network(step.model)) {
+    if (!step.sizes.empty()) refuse_sizes(step);
+    return known_network(step.model, {.computed = {.sequence = step.sequence}, .prefix = ""});
   }
-  const FileText& file = source.file;
+  const FileText file = network_file(step);
   if (is_hf_config(parse_yaml(file.text, file.path))) {
-    HfConfig config = parse_hf_config(file.text, file.path, step.sequence, source.location);
+    if (!step.sizes.empty()) refuse_sizes(step);
+    HfConfig config = parse_hf_config(file.text, file.path, step.sequence);
     for (const auto* texts : {&config.notes, &config.warnings}) {
       for (const std::string& text : *texts) {
         const std::string remark = file.path + ": " + text;
@@ -60,8 +68,9 @@ Architecture StepTimes::architecture_of(const MeasuredStep& step) {
     }
     return std::move(config.network);
   }
-  return step.sequence ? read_architecture_at(file, *step.sequence, {}, "sequence")
-                       : parse_architecture(file.text, file.path);
+  if (step.sequence) return read_architecture_at(file, *step.sequence, {step.sizes, ""}, "sequence");
+  std::string hash;
+  return parse_with(file, step.sizes, "", hash, parse_architecture);
 }
 
 StepTimes::StepTimes(const std::vector<MeasuredStep>& steps, const Platform& platform, const DeviceDescription& device)
@@ -93,12 +102,13 @@ std::size_t StepTimes::network_of(const MeasuredStep& step, const DeviceDescript
   for (std::size_t n = 0; n < networks_.size(); ++n) {
     const LayerGraph& graph = networks_[n].profile.graph;
     if (networks_[n].model == step.model && networks_[n].sequence == step.sequence &&
-        graph.microbatch_size == step.microbatch_size && graph.degrees == step.degrees) {
+        networks_[n].sizes == step.sizes && graph.microbatch_size == step.microbatch_size &&
+        graph.degrees == step.degrees) {
       return n;
     }
   }
   networks_.push_back(
-      {step.model, step.sequence,
+      {step.model, step.sizes, step.sequence,
        retimed_profile(architecture_of(step), device, step.microbatch_size, Granularity::Block, step.degrees)});
   return networks_.size() - 1;
 }

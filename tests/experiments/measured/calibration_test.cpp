@@ -1,9 +1,9 @@
 // Constants are found again from steps that were computed with them.
-#include "experiments/calibrate/calibration.hpp"
+#include "experiments/measured/calibration.hpp"
 
-#include "experiments/calibrate/calibration_view.hpp"
-#include "experiments/calibrate/measured_plan.hpp"
-#include "experiments/calibrate/step_times.hpp"
+#include "experiments/measured/calibration_view.hpp"
+#include "experiments/measured/measured_plan.hpp"
+#include "experiments/measured/step_times.hpp"
 #include "experiments/run/inputs.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/workload/build_model.hpp"
@@ -49,7 +49,7 @@ std::vector<MeasuredStep> varied_steps() {
       add(model, size, "2,1,2");
     }
   }
-  return parse_measured_steps(text, "steps.csv");
+  return parse_measured_steps(text, "steps.csv").steps;
 }
 
 /// With the times that the steps take on the device, times 1 + `noise(row)`.
@@ -82,8 +82,8 @@ TEST_CASE("calibration: constants with which steps were computed are found again
   const Calibration calibration = calibrate(a100(), platform(), timed(varied_steps(), truth(), silence), names);
   REQUIRE(calibration.constants.size() == 5);
   for (const std::string& name : names) CHECK(found(calibration, name) == doctest::Approx(1.0).epsilon(1e-6));
-  CHECK(step_errors(calibration, &FittedStep::after).worst < 1e-6);
-  CHECK(step_errors(calibration, &FittedStep::before).worst > 0.1);
+  CHECK(errors_of(calibration, &FittedStep::after).worst < 1e-6);
+  CHECK(errors_of(calibration, &FittedStep::before).worst > 0.1);
   for (const FittedValue& value : calibration.constants) CHECK(value.error.value() < 1e-4);
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("calibration: from steps with 3 % noise constants are found within 5 %
     CHECK(value.error.value() > 0.001);
     CHECK(value.error.value() < 0.1);
   }
-  CHECK(step_errors(calibration, &FittedStep::after).mean < 0.02);
+  CHECK(errors_of(calibration, &FittedStep::after).mean < 0.02);
 }
 
 TEST_CASE("calibration: a constant on which no step depends stays, and a warning names it") {
@@ -124,10 +124,12 @@ TEST_CASE("calibration: a constant on which no step depends stays, and a warning
 
 // Steps that differ in the number of microbatches alone: each constant has the same part in all of them.
 TEST_CASE("calibration: constants that the steps cannot tell apart are named together") {
-  const std::vector<MeasuredStep> steps = parse_measured_steps(
-      "model,microbatch_size,global_batch,iteration_time\nbert-large,8,800,1 s\nbert-large,8,1600,1 s\n"
-      "bert-large,8,2400,1 s\nbert-large,8,3200,1 s\n",
-      "steps.csv");
+  const std::vector<MeasuredStep> steps =
+      parse_measured_steps(
+          "model,microbatch_size,global_batch,iteration_time\nbert-large,8,800,1 s\nbert-large,8,1600,1 s\n"
+          "bert-large,8,2400,1 s\nbert-large,8,3200,1 s\n",
+          "steps.csv")
+          .steps;
   const auto noise = [](std::size_t row) { return row % 2 == 0 ? 0.01 : -0.01; };
   const Calibration calibration =
       calibrate(a100(), platform(), timed(steps, truth(), noise), {"linear", "launch_overhead"});
@@ -140,8 +142,10 @@ TEST_CASE("calibration: constants that the steps cannot tell apart are named tog
 TEST_CASE("calibration: a constant without effect where it starts is found where it has one") {
   DeviceDescription start = truth();
   start.host.time = Seconds(4e-6);
-  const std::vector<MeasuredStep> steps = parse_measured_steps(
-      "model,microbatch_size,global_batch,iteration_time\nbert-base,1,16,1 s\nbert-base,2,32,1 s\n", "steps.csv");
+  const std::vector<MeasuredStep> steps =
+      parse_measured_steps(
+          "model,microbatch_size,global_batch,iteration_time\nbert-base,1,16,1 s\nbert-base,2,32,1 s\n", "steps.csv")
+          .steps;
   const Calibration calibration = calibrate(start, platform(), timed(steps, truth(), silence), {"launch"});
   CHECK(found(calibration, "launch") == doctest::Approx(1.0).epsilon(1e-6));
 }
@@ -151,10 +155,12 @@ TEST_CASE("calibration: a constant that has an effect only where others ended is
   DeviceDescription start = truth();
   start.efficiency.linear = 0.01;
   start.host.time = Seconds(30e-6);
-  const std::vector<MeasuredStep> steps = parse_measured_steps(
-      "model,microbatch_size,global_batch,iteration_time\nbert-base,1,16,1 s\nbert-base,4,32,1 s\n"
-      "bert-base,32,64,1 s\n",
-      "steps.csv");
+  const std::vector<MeasuredStep> steps =
+      parse_measured_steps(
+          "model,microbatch_size,global_batch,iteration_time\nbert-base,1,16,1 s\nbert-base,4,32,1 s\n"
+          "bert-base,32,64,1 s\n",
+          "steps.csv")
+          .steps;
   const Calibration calibration = calibrate(start, platform(), timed(steps, truth(), silence), {"linear", "launch"});
   CHECK(found(calibration, "linear") == doctest::Approx(1.0).epsilon(1e-6));
   CHECK(found(calibration, "launch") == doctest::Approx(1.0).epsilon(1e-6));

@@ -1,6 +1,6 @@
-#include "experiments/calibrate/measured_steps.hpp"
+#include "experiments/measured/measured_steps.hpp"
 
-#include "experiments/calibrate/measured_plan.hpp"
+#include "experiments/measured/measured_plan.hpp"
 #include "experiments/run/inputs.hpp"
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
@@ -27,7 +27,7 @@ const std::string kHead = "model,microbatch_size,global_batch,iteration_time";
 }  // namespace
 
 TEST_CASE("measured steps: only the network, the batch and the time are required") {
-  const std::vector<MeasuredStep> steps = parse_measured_steps(kHead + "\nbert-large,4,64,1.5 s\n", "s.csv");
+  const std::vector<MeasuredStep> steps = parse_measured_steps(kHead + "\nbert-large,4,64,1.5 s\n", "s.csv").steps;
   REQUIRE(steps.size() == 1);
   const MeasuredStep& step = steps.front();
   CHECK(step.name == "row 1");
@@ -40,12 +40,14 @@ TEST_CASE("measured steps: only the network, the batch and the time are required
 }
 
 TEST_CASE("measured steps: columns say the run, in any order, and an empty field is as none") {
-  const std::vector<MeasuredStep> steps = parse_measured_steps(
-      "iteration_time_s,tensor,name,pipeline,data,chunks,zero,recompute,sequence_parallel,gradient_bucket,sequence,"
-      "microbatch_size,model,global_batch\n"
-      "0.25,2,a,4,8,3,1,full,false,40 MiB,512,2,gpt.yaml,96\n"
-      "0.5,,,,,,,,,,,2,gpt.yaml,96\n",
-      "s.csv");
+  const std::vector<MeasuredStep> steps =
+      parse_measured_steps(
+          "iteration_time_s,tensor,name,pipeline,data,chunks,zero,recompute,sequence_parallel,gradient_bucket,sequence,"
+          "microbatch_size,model,global_batch\n"
+          "0.25,2,a,4,8,3,1,full,false,40 MiB,512,2,gpt.yaml,96\n"
+          "0.5,,,,,,,,,,,2,gpt.yaml,96\n",
+          "s.csv")
+          .steps;
   REQUIRE(steps.size() == 2);
   const MeasuredStep& step = steps.front();
   CHECK(step.name == "a");
@@ -54,13 +56,13 @@ TEST_CASE("measured steps: columns say the run, in any order, and an empty field
   CHECK(step.data == 8);
   CHECK(step.chunks == 3);
   CHECK(step.zero == 1);
-  CHECK(step.recomputes);
+  CHECK(step.recompute == RecomputedPart::Blocks);
   CHECK(step.gradient_bucket == Bytes(std::int64_t{40} << 20));
   CHECK(step.sequence == 512);
   CHECK(step.time == Seconds(0.25));
   CHECK(steps[1].name == "row 2");
   CHECK(steps[1].pipeline == 1);
-  CHECK_FALSE(steps[1].recomputes);
+  CHECK(steps[1].recompute == RecomputedPart::Nothing);
   CHECK_FALSE(steps[1].sequence);
 }
 
@@ -78,7 +80,8 @@ TEST_CASE("measured steps: wrong tables are refused at their place") {
 TEST_CASE("measured plan: stages have equally many blocks, and chunks go round the devices") {
   const Platform platform = build_platform(load_platform_spec("dgx-a100"));
   MeasuredStep step =
-      parse_measured_steps(kHead + ",tensor,pipeline,data,chunks\nbert-large,4,64,1 s,2,2,2,3\n", "s.csv").front();
+      parse_measured_steps(kHead + ",tensor,pipeline,data,chunks\nbert-large,4,64,1 s,2,2,2,3\n", "s.csv")
+          .steps.front();
   const DeviceDescription device = find_device("A100-SXM4-40GB", Precision::Bf16).value();
   const LayerGraph graph =
       build_model(*find_architecture("bert-large"), device, 4, Granularity::Block, step.degrees).profiles.front();
@@ -95,7 +98,7 @@ TEST_CASE("measured plan: stages have equally many blocks, and chunks go round t
     CHECK(plan.stages[s].replicas[0].devices == std::vector<DeviceId>{DeviceId(first), DeviceId(first + 1)});
     CHECK(plan.stages[s].replicas[1].devices == std::vector<DeviceId>{DeviceId(first + 2), DeviceId(first + 3)});
   }
-  step.recomputes = true;
+  step.recompute = RecomputedPart::Blocks;
   CHECK(layers_with<Recompute>(measured_plan(step, graph, platform)) == 24);
 }
 
