@@ -297,6 +297,11 @@ std::string collectives_text(const Platform& platform) {
   return text + "\n";
 }
 
+std::string overlap_text(const CollectiveSpec& spec) {
+  return spec.overlap == 0.0 ? ""
+                             : "tensor groups: products hide " + percent(spec.overlap) + " of gathers and scatters\n";
+}
+
 std::string head_text(const Platform& platform) {
   const std::size_t nodes = node_names(platform).size();
   const std::size_t devices = platform.devices.size();
@@ -320,7 +325,8 @@ Description describe_platform(const Platform& platform) {
       head_text(platform) + nodes_text(platform) + levels_text(known) +
       (smallest ? "smallest bandwidth of a pair: " + format_human_bandwidth(*smallest) + "\n" : "") +
       boundaries_text(platform, of_boundaries) + bisection_text(platform, halves) + collectives_text(platform) +
-      never_full_text(platform) + "\n" + kinds_table(platform) + routes_table(platform, groups) + links_table(platform);
+      overlap_text(platform.spec.collectives) + never_full_text(platform) + "\n" + kinds_table(platform) +
+      routes_table(platform, groups) + links_table(platform);
   Detail::Record record{
       {"kind", "platform"},
       {"name", platform.spec.name},

@@ -175,6 +175,12 @@ double read_link_share(const YamlNode& node) {
   return share;
 }
 
+double read_part(const YamlNode& node) {
+  const double part = read_number(node);
+  if (part < 0.0 || part > 1.0) node.fail_expected("a number from 0 to 1");
+  return part;
+}
+
 /// One share of all links, or one inside nodes and one between them.
 void read_link_shares(const YamlNode& node, CollectiveSpec& spec) {
   if (node.kind() != YamlKind::Map) {
@@ -188,7 +194,7 @@ void read_link_shares(const YamlNode& node, CollectiveSpec& spec) {
 }
 
 CollectiveSpec read_collectives(const YamlNode& node) {
-  node.allow_keys({"algorithm", "efficiency", "rings", "latency", "table"});
+  node.allow_keys({"algorithm", "efficiency", "rings", "latency", "overlap", "table"});
   CollectiveSpec spec;
   if (const auto table = node.find("table")) {
     for (const char* key : {"algorithm", "efficiency", "rings", "latency"}) {
@@ -203,6 +209,7 @@ CollectiveSpec read_collectives(const YamlNode& node) {
   if (const auto efficiency = node.find("efficiency")) read_link_shares(*efficiency, spec);
   if (const auto latency = node.find("latency")) spec.latency = read_overhead(*latency);
   if (const auto rings = node.find("rings")) spec.rings = read_count(*rings, 1, kMostRings);
+  if (const auto overlap = node.find("overlap")) spec.overlap = read_part(*overlap);
   return spec;
 }
 

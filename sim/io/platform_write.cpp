@@ -213,6 +213,7 @@ Detail::Record collectives_record(const CollectiveSpec& spec) {
       rows.emplace_back(Detail::List{format_bytes(size), format_bandwidth(bandwidth)});
     }
     record.emplace_back("table", std::move(rows));
+    if (spec.overlap > 0.0) record.emplace_back("overlap", spec.overlap);
     return record;
   }
   record.emplace_back("algorithm", name_of(algorithm_choices(), spec.algorithm));
@@ -223,6 +224,7 @@ Detail::Record collectives_record(const CollectiveSpec& spec) {
   }
   if (spec.rings) record.emplace_back("rings", *spec.rings);
   if (spec.latency > Seconds(0)) record.emplace_back("latency", format_seconds(spec.latency));
+  if (spec.overlap > 0.0) record.emplace_back("overlap", spec.overlap);
   return record;
 }
 

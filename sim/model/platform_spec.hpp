@@ -236,6 +236,7 @@ struct CollectiveSpec {
   /// Measured bandwidth (the "bus bandwidth" of nccl-tests) by size of an all-reduce, increasing; empty: links decide.
   std::vector<std::pair<Bytes, BytesPerSecond>> table = {};
   Seconds latency = {};  ///< of an all-reduce inside a node, beside its flows
+  double overlap = 0.0;  ///< part of the time of a tensor group's all-gathers and reduce-scatters, beside products
   friend bool operator==(const CollectiveSpec&, const CollectiveSpec&) = default;
 };
 

@@ -98,6 +98,13 @@ AllReduce exchange_phases(const Platform& platform, const MemberRings& sets, Exc
   return part_of(all_reduce(platform, sets, bytes), kind);
 }
 
+double waited_part(const Platform& platform, const Exchange& exchange) {
+  const bool beside_products =
+      exchange.among == Exchange::Among::Tensor &&
+      (exchange.kind == Exchange::Kind::AllGather || exchange.kind == Exchange::Kind::ReduceScatter);
+  return beside_products ? 1.0 - platform.spec.collectives.overlap : 1.0;
+}
+
 Seconds exchange_time(const Platform& platform, const MemberRings& sets, Exchange::Kind kind, Bytes bytes) {
   const std::size_t members = sets.front().size();
   if (const auto tabulated = tabulated_all_reduce(platform, members, bytes)) {

@@ -26,6 +26,10 @@ namespace stagecraft {
 [[nodiscard]] AllReduce exchange_phases(const Platform& platform, const MemberRings& sets, Exchange::Kind kind,
                                         Bytes bytes);
 
+/// The part of the time of an exchange for which its members wait. Products hide the rest of the all-gathers and
+/// reduce-scatters of a tensor group, as the platform says (`CollectiveSpec::overlap`).
+[[nodiscard]] double waited_part(const Platform& platform, const Exchange& exchange);
+
 /// The time of it if nothing else uses its links, with latencies. Where the platform has a table of bandwidths of
 /// all-reduces, others take as long as an all-reduce takes for the bytes that a member sends.
 [[nodiscard]] Seconds exchange_time(const Platform& platform, const MemberRings& sets, Exchange::Kind kind,

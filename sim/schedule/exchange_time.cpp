@@ -36,7 +36,8 @@ Seconds ExchangeClock::time(const Exchange& exchange) {
     const MemberRings sets = exchanging(group_, degrees_, exchange.among);
     if (sets.front().size() > 1) known->second = exchange_time(*platform_, sets, exchange.kind, exchange.bytes);
   }
-  return std::max(known->second - exchange.beside, Seconds()) * static_cast<double>(exchange.count);
+  const double waited = waited_part(*platform_, exchange) * static_cast<double>(exchange.count);
+  return std::max(known->second - exchange.beside, Seconds()) * waited;
 }
 
 Seconds ExchangeClock::time(const std::vector<Exchange>& exchanges) {

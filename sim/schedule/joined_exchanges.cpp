@@ -35,9 +35,11 @@ struct PhaseSum {
 void add_phase(const Platform& platform, const AllReducePhase& phase, const Exchange& exchange, PhaseSum& sum) {
   const Seconds once =
       latency_before(platform, phase) + std::ranges::max(flow_times(platform, phase, Bytes(0), exchange.bytes));
-  sum.time += once * static_cast<double>(exchange.count);
+  const double waited = waited_part(platform, exchange);
+  sum.time += once * (waited * static_cast<double>(exchange.count));
   for (const AllReduceFlow& flow : phase.flows) {
-    sum.bytes[{flow.from, flow.to}] += share_up(exchange.bytes, flow.part, flow.of) * exchange.count;
+    const Bytes bytes = share_up(exchange.bytes, flow.part, flow.of) * exchange.count;
+    sum.bytes[{flow.from, flow.to}] += Bytes(static_cast<std::int64_t>(waited * static_cast<double>(bytes.value())));
   }
 }
 
@@ -76,7 +78,7 @@ std::vector<ExchangedPhase> joined_exchanges(const Platform& platform, const Gro
   STAGECRAFT_CHECK(platform.spec.collectives.table.empty(), "a table tells nothing of links");
   std::map<Slot, PhaseSum> sums;
   for (const Exchange& given : exchanges) {
-    if (given.hidden) continue;
+    if (given.hidden || waited_part(platform, given) == 0.0) continue;
     const MemberRings sets = exchanging(group, degrees, given.among);
     if (sets.front().size() < 2) continue;
     const AllReduce whole = exchange_phases(platform, sets, given.kind, given.bytes);

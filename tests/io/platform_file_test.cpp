@@ -222,10 +222,12 @@ TEST_CASE("platform file: collectives") {
         CollectiveSpec{.algorithm = Algorithm::Hierarchical, .efficiency = 0.75, .rings = 2});
   CHECK(read("collectives: {efficiency: {node: 0.95, network: 0.38}, latency: 72 us}") ==
         CollectiveSpec{.efficiency = 0.95, .network_efficiency = 0.38, .latency = Seconds(72e-6)});
+  CHECK(read("collectives: {overlap: 0.7}") == CollectiveSpec{.overlap = 0.7});
   CHECK(read("collectives: {efficiency: {network: 0.5}}") ==
         CollectiveSpec{.efficiency = 1.0, .network_efficiency = 0.5});
-  CHECK(read("collectives: {table: [[0, 1 GBps], [1 MiB, 40 Gbps]]}") ==
-        CollectiveSpec{.table = {{Bytes(0), BytesPerSecond(1e9)}, {Bytes(1048576), BytesPerSecond(5e9)}}});
+  CHECK(read("collectives: {table: [[0, 1 GBps], [1 MiB, 40 Gbps]], overlap: 0.5}") ==
+        CollectiveSpec{.table = {{Bytes(0), BytesPerSecond(1e9)}, {Bytes(1048576), BytesPerSecond(5e9)}},
+                       .overlap = 0.5});
 }
 
 TEST_CASE("platform file: what is written reads back to an equal value") {

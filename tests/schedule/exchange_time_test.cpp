@@ -71,6 +71,24 @@ TEST_CASE("exchange time: counts every exchange, but no hidden one, and none of 
   CHECK(time_in(platform, DeviceId(2), {Kind::AllReduce, Bytes(8)}) == Seconds());
 }
 
+TEST_CASE("exchange time: products hide a part of the all-gathers and reduce-scatters of tensor groups") {
+  PlatformSpec spec = on_a_switch(4).spec;
+  const Platform plain = build_platform(spec);
+  spec.collectives.overlap = 0.75;
+  const Platform platform = build_platform(spec);
+  const Group group = all_of(platform);
+  const Degrees degrees{.tensor = 2, .context = 2};
+  ExchangeClock clock(platform, group, degrees);
+  ExchangeClock without(plain, group, degrees);
+  const Bytes bytes(1 << 20);
+  for (const Kind kind : {Kind::AllGather, Kind::ReduceScatter}) {
+    CHECK(clock.time({kind, bytes, 3}).value() == doctest::Approx(0.25 * without.time({kind, bytes, 3}).value()));
+    const Exchange of_context{.kind = kind, .bytes = bytes, .among = Exchange::Among::Context};
+    CHECK(clock.time(of_context) == without.time(of_context));
+  }
+  CHECK(clock.time({Kind::AllReduce, bytes}) == without.time({Kind::AllReduce, bytes}));
+}
+
 TEST_CASE("exchange time: follows a table of bandwidths") {
   PlatformSpec spec = on_a_switch(4).spec;
   spec.collectives.table = {{Bytes(1000), BytesPerSecond(1000)}};

@@ -108,6 +108,30 @@ TEST_CASE("joined exchanges: what ends under a computation is left out, and so i
   CHECK(joined_exchanges(platform, group, degrees, {step}).empty());
 }
 
+TEST_CASE("joined exchanges: what products hide takes no time and loads no link") {
+  PlatformSpec spec =
+      test::built(test::nodes_of(1, 4, Interconnect{SwitchedNode{}, test::link_of(25e9, 1e-6)}, SwitchedNetwork{}))
+          .spec;
+  spec.collectives.latency = Seconds(1e-4);
+  spec.collectives.overlap = 0.75;
+  const Platform platform = build_platform(spec);
+  Group group;
+  group.devices = all_reduce_test::devices_of(platform);
+  const Degrees degrees{.tensor = 4};
+  const std::vector<Exchange> exchanges{{Kind::AllGather, Bytes(100'000'000), 2}, {Kind::AllReduce, Bytes(40'000'000)}};
+  const std::vector<ExchangedPhase> phases = joined_exchanges(platform, group, degrees, exchanges);
+  CHECK(time_of(phases).value() ==
+        doctest::Approx(ExchangeClock(platform, group, degrees).time(exchanges).value()).epsilon(1e-9));
+  Bytes sent;
+  for (const ExchangedPhase& phase : phases) {
+    for (const ExchangedBytes& flow : phase.flows) sent += flow.bytes;
+  }
+  // Four members send 3/4 of each gathered tensor, of which a quarter is left, and 6/4 of the summed one.
+  CHECK(sent == Bytes(4 * (2 * 75'000'000 / 4 + 60'000'000)));
+  spec.collectives.overlap = 1.0;
+  CHECK(joined_exchanges(build_platform(spec), group, degrees, {exchanges.front()}).empty());
+}
+
 TEST_CASE("joined exchanges: nothing but hidden ones is nothing") {
   const Platform platform =
       test::built(test::nodes_of(1, 2, Interconnect{SwitchedNode{}, test::link_of(25e9, 1e-6)}, SwitchedNetwork{}));

@@ -74,4 +74,15 @@ TEST_CASE("describe: devices in a row whose memory reads the same share a line")
   CHECK(described({path}).at("memory_bytes").size() == 8);
 }
 
+TEST_CASE("describe: a platform says what products hide of the exchanges of tensor groups, if anything") {
+  const auto text = [](const std::string& file) {
+    const Ran ran = run({"describe", std::string(STAGECRAFT_SOURCE_DIR) + "/validation/" + file});
+    REQUIRE(ran.code == 0);
+    return ran.out;
+  };
+  CHECK(text("dgxc-h100.yaml").find("\ntensor groups: products hide 71.0 % of gathers and scatters\n") !=
+        std::string::npos);
+  CHECK(text("b200-node.yaml").find("products hide") == std::string::npos);
+}
+
 }  // namespace stagecraft::describe_test
