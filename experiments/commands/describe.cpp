@@ -107,17 +107,22 @@ void refuse_plan_options(const DescribeOptions& options, const std::string& is) 
 
 /// Refuses options that say how figures are computed when the file has none that are.
 void refuse_computed_options(const DescribeOptions& options, const std::string& is) {
-  const auto& [precision, sequence, granularity] = options.computed;
-  if (!precision && !sequence && !granularity) return;
-  const std::string option = sequence ? "--sequence" : precision ? "--precision" : "--granularity";
+  const auto& [precision, sequence, granularity, selective] = options.computed;
+  if (!precision && !sequence && !granularity && !selective) return;
+  const std::string option = sequence      ? "--sequence"
+                             : precision   ? "--precision"
+                             : granularity ? "--granularity"
+                                           : "--selective-recompute";
   throw InputError("applies to networks and models only, but " + quote(options.file) + " " + is, {"", 0, 0, option});
 }
 
-/// Refuses what changes no count of a network: the precision and the granularity.
+/// Refuses what changes no count of a network.
 void refuse_times_of_network(const ComputedOptions& options) {
-  if (!options.precision && !options.granularity) return;
-  throw InputError("the counts of a network do not depend on it",
-                   {"", 0, 0, options.precision ? "--precision" : "--granularity"},
+  if (!options.precision && !options.granularity && !options.selective_recompute) return;
+  const std::string option = options.precision     ? "--precision"
+                             : options.granularity ? "--granularity"
+                                                   : "--selective-recompute";
+  throw InputError("the counts of a network do not depend on it", {"", 0, 0, option},
                    "'stagecraft model' computes the times, which do");
 }
 

@@ -227,7 +227,8 @@ Answer export_flags(const ExportOptions& options, const Settings& settings) {
   const PreparedRun run = prepare_plan(options, files, settings);
   MegatronExport made;
   try {
-    made = megatron_export(run.program.kept->plan, run.input.graph, run.inputs.platform);
+    made = megatron_export(run.program.kept->plan, run.input.graph, run.inputs.platform,
+                           has_selective_recompute(run.inputs).value_or(false));
   } catch (const InputError& error) {
     throw InputError(error.message(), {options.plan, 0, 0, error.place().key}, error.hint());
   }

@@ -146,6 +146,7 @@ InputOptions inputs_of(const MegatronRun& run, const InputOptions& given) {
   InputOptions inputs = given;
   inputs.of_plan = ModelChoice{
       .computed = {.sequence = run.sequence, .precision = run.precision, .granularity = "block"}, .is_of_plan = true};
+  if (run.recomputes_attention) inputs.of_plan->computed.selective_recompute = true;
   return inputs;
 }
 
@@ -157,6 +158,19 @@ PlannerInfo megatron_file(const std::vector<Stage>& stages) {
     return planned;
   };
   return planner;
+}
+
+/// Refuses figures that are not those of the recomputation of the run.
+void check_recompute(const MegatronRun& run, const MegatronFlags& flags, const Inputs& inputs,
+                     std::vector<std::string>& not_compared) {
+  const std::optional<bool> has = has_selective_recompute(inputs);
+  const std::string flag = flags.has("recompute-activations") ? "recompute-activations" : "recompute-granularity";
+  const std::string model = "the figures of the model " + quote(inputs.model.profiles.front().name);
+  if (!has && run.recomputes_attention) not_compared.push_back("--" + flag);
+  if (!has || *has == run.recomputes_attention) return;
+  throw InputError(
+      model + (*has ? " are those of selective recomputation" : " are those without recomputation"), flags.place(flag),
+      *has ? "add --recompute-granularity selective" : "'stagecraft model --selective-recompute' has others");
 }
 
 void tell_flags(const std::string& what, const std::vector<std::string>& flags, const Settings& settings) {
@@ -215,7 +229,9 @@ Answer import_megatron(const PlanImport& import, const Settings& settings) {
   const Inputs inputs = load_inputs(inputs_of(run, import.inputs), settings);
   const LayerGraph& graph = inputs.model.profiles.front();
   const MegatronPlan plan = megatron_plan(run, flags, graph, network_units(graph), std::ssize(inputs.platform.devices));
-  tell_unread(unread, compare_network(network, run, flags, network_sizes(inputs.model), graph), settings);
+  std::vector<std::string> not_compared = compare_network(network, run, flags, network_sizes(inputs.model), graph);
+  check_recompute(run, flags, inputs, not_compared);
+  tell_unread(unread, not_compared, settings);
   PlanningChoices choices;
   choices.schedule = plan.schedule;
   choices.microbatches = plan.microbatches;

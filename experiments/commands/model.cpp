@@ -26,6 +26,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -40,6 +41,7 @@ struct ModelOptions {
   std::optional<std::string> image;
   std::optional<std::string> sequence;
   std::optional<std::string> precision;
+  bool selective_recompute = false;
   bool only_recipe = false;
   std::optional<std::string> output;
 };
@@ -157,6 +159,14 @@ std::vector<std::int64_t> sizes_of(const std::string& text) {
   throw InputError("the size " + std::to_string(*again) + " comes twice", {"", 0, 0, "--microbatch-size"});
 }
 
+/// The network as its figures are computed; the user sees what selective recomputation does to it.
+Architecture computed_network(Architecture network, bool selective_recompute, const Settings& settings) {
+  if (!selective_recompute) return network;
+  network = with_selective_recompute(std::move(network));
+  settings.say("note: " + network.name + ": " + recompute_remark(network));
+  return network;
+}
+
 VerbAction configure_model(CLI::App& command) {
   auto options = std::make_shared<ModelOptions>();
   add_option(command, "NAME", options->architecture,
@@ -174,6 +184,8 @@ VerbAction configure_model(CLI::App& command) {
   add_option(command, "--precision", options->precision,
              "fp32, tf32, bf16, fp16 or fp8: the mode to compute in; default: bf16 or else fp16 where a known "
              "device has it, or else that of the device's description");
+  add_flag(command, "--selective-recompute", options->selective_recompute,
+           "the backward computes attention that is not fused again, and its scores are not kept");
   add_flag(command, "--recipe", options->only_recipe,
            "leave the figures out of the file; they are computed whenever it is read");
   add_option(command, "-o,--output", options->output,
@@ -185,11 +197,16 @@ VerbAction configure_model(CLI::App& command) {
     refuse_options_of_names(*options);
     const std::string name = options->config ? *options->config : *options->architecture;
     refuse_overwriting(options->output, OutputKind::ModelFile, {name, options->device});
-    Recipe recipe{name, image_of(*options), granularity, chosen_precision(options->device, options->precision),
-                  sequence_of(*options)};
+    Recipe recipe{name,
+                  image_of(*options),
+                  granularity,
+                  chosen_precision(options->device, options->precision),
+                  sequence_of(*options),
+                  options->selective_recompute};
     refuse_both(*options);
-    const Architecture architecture =
-        options->config ? load_config(name, recipe.sequence, settings) : chosen_architecture(name, recipe);
+    const Architecture architecture = computed_network(
+        options->config ? load_config(name, recipe.sequence, settings) : chosen_architecture(name, recipe),
+        recipe.selective_recompute, settings);
     DeviceDescription device = load_device(options->device, settings);
     if (recipe.precision == to_string(device.precision)) recipe.precision.reset();
     if (recipe.precision) device = in_precision(device, *recipe.precision);

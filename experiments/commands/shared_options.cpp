@@ -35,6 +35,8 @@ void add_computed_options(CLI::App& command, ComputedOptions& options) {
   add_option(command, "--sequence", options.sequence, of + "tokens in a sample; default: the network's; the file's");
   add_option(command, "--granularity", options.granularity,
              of + "what one layer stands for: operator, layer, residual or block; default: layer; the file's");
+  add_flag(command, "--selective-recompute", options.selective_recompute,
+           of + "the backward computes attention that is not fused again, and its scores are not kept");
 }
 
 ModelChoice read_computed_options(const ComputedOptions& options) {
@@ -48,6 +50,7 @@ ModelChoice read_computed_options(const ComputedOptions& options) {
     choice.computed.granularity =
         read_choice_option("--granularity", *options.granularity, {"operator", "layer", "residual", "block"});
   }
+  if (options.selective_recompute) choice.computed.selective_recompute = true;
   return choice;
 }
 

@@ -34,6 +34,7 @@ struct ComputedOptions {
   std::optional<std::string> precision;
   std::optional<std::string> sequence;
   std::optional<std::string> granularity;
+  bool selective_recompute = false;
 };
 void add_computed_options(CLI::App& command, ComputedOptions& options);
 [[nodiscard]] ModelChoice read_computed_options(const ComputedOptions& options);

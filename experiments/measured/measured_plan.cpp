@@ -38,7 +38,7 @@ MegatronRun run_of(const MeasuredStep& step) {
 
 /// Where nothing divides the network it is one unit, whatever its layers.
 NetworkUnits units_of(const MeasuredStep& step, const LayerGraph& graph) {
-  const bool is_whole = step.pipeline == 1 && step.recompute == RecomputedPart::Nothing && !step.layout;
+  const bool is_whole = step.pipeline == 1 && step.recompute != RecomputedPart::Blocks && !step.layout;
   return is_whole ? NetworkUnits{canonical_order(graph), {}, {}} : network_units(graph);
 }
 

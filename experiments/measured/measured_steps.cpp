@@ -89,7 +89,11 @@ std::optional<Bytes> read_size(const StepRow& row, const std::string& column) {
 }
 
 RecomputedPart read_recompute(const StepRow& row) {
-  return row.is("recompute", "full", "none", false) ? RecomputedPart::Blocks : RecomputedPart::Nothing;
+  const std::string text = row.text("recompute").value_or("none");
+  if (text == "none") return RecomputedPart::Nothing;
+  if (text == "selective") return RecomputedPart::Attention;
+  if (text == "full") return RecomputedPart::Blocks;
+  row.fail("'none', 'selective' or 'full'", text, "recompute");
 }
 
 std::optional<LayoutString> read_layout(const StepRow& row) {

@@ -16,7 +16,7 @@
 namespace stagecraft {
 
 /// What is computed again in a backward.
-enum class RecomputedPart { Nothing, Blocks };
+enum class RecomputedPart { Nothing, Attention, Blocks };
 
 /// A training step that was measured, and the run that it was part of.
 struct MeasuredStep {

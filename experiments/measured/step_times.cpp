@@ -102,17 +102,20 @@ std::vector<double> StepTimes::at(const DeviceDescription& device) {
 }
 
 std::size_t StepTimes::network_of(const MeasuredStep& step, const DeviceDescription& device) {
+  const bool is_selective = step.recompute == RecomputedPart::Attention;
   for (std::size_t n = 0; n < networks_.size(); ++n) {
-    const LayerGraph& graph = networks_[n].profile.graph;
-    if (networks_[n].model == step.model && networks_[n].sequence == step.sequence &&
-        networks_[n].sizes == step.sizes && graph.microbatch_size == step.microbatch_size &&
+    const Network& network = networks_[n];
+    const LayerGraph& graph = network.profile.graph;
+    if (network.model == step.model && network.sequence == step.sequence && network.sizes == step.sizes &&
+        network.is_selective == is_selective && graph.microbatch_size == step.microbatch_size &&
         graph.degrees == step.degrees) {
       return n;
     }
   }
-  networks_.push_back(
-      {step.model, step.sizes, step.sequence,
-       retimed_profile(architecture_of(step), device, step.microbatch_size, Granularity::Block, step.degrees)});
+  Architecture architecture = architecture_of(step);
+  if (is_selective) architecture = with_selective_recompute(std::move(architecture));
+  networks_.push_back({step.model, step.sizes, step.sequence, is_selective,
+                       retimed_profile(architecture, device, step.microbatch_size, Granularity::Block, step.degrees)});
   return networks_.size() - 1;
 }
 

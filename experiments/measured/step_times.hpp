@@ -46,6 +46,7 @@ class StepTimes {
     std::string model;
     FileValues sizes;
     std::optional<std::int64_t> sequence;
+    bool is_selective = false;  ///< attention is recomputed
     RetimedProfile profile;
   };
   struct Run {

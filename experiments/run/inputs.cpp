@@ -280,6 +280,12 @@ Inputs load_inputs(const std::string& model, const std::string& platform, const 
   return inputs;
 }
 
+std::optional<bool> has_selective_recompute(const Inputs& inputs) {
+  if (inputs.computed.selective_recompute) return inputs.computed.selective_recompute;
+  if (inputs.model.recipe) return inputs.model.recipe->selective_recompute;
+  return inputs.model.computed ? std::optional(false) : std::nullopt;
+}
+
 void fit_to_platform(Model& model, Platform& platform) {
   const bool has_kinds = model.profiles.front().device_kind != model.profiles.back().device_kind;
   if (!model.computed && !has_kinds) {

@@ -48,6 +48,9 @@ struct Inputs {
   ComputedChoice computed = {};           ///< what a plan has to say of the model so that it is found again
 };
 
+/// Whether the figures are those of selective recomputation; none where nobody says it, because they were measured.
+[[nodiscard]] std::optional<bool> has_selective_recompute(const Inputs& inputs);
+
 /// Each name is a path, or else the name of a shipped file; a model's may also be that of a network (`load_model`), for
 /// which `choice` is. `speeds` are relative speeds of device kinds that the user
 /// gives; they replace the platform's. `overrides` replace values of the files.

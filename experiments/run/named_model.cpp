@@ -124,8 +124,16 @@ ComputedChoice completed(const NetworkName& network, const ModelChoice& given, c
   return choice;
 }
 
-std::string remark_on(const Architecture& network, const LayerGraph& graph) {
-  return network.name + " is computed for " + graph.device_kind + " in " + graph.precision + ": " + network.summary;
+std::string remark_on(const Architecture& network, const LayerGraph& graph, const ComputedChoice& choice) {
+  const std::string recompute =
+      choice.selective_recompute.value_or(false) ? "; " + recompute_remark(network) : std::string();
+  return network.name + " is computed for " + graph.device_kind + " in " + graph.precision + ": " + network.summary +
+         recompute;
+}
+
+/// The network as the choice has its figures computed.
+Architecture computed_network(Architecture network, const ComputedChoice& choice) {
+  return choice.selective_recompute.value_or(false) ? with_selective_recompute(std::move(network)) : network;
 }
 
 /// The model file without figures that stands for a network known by name.
@@ -134,6 +142,7 @@ std::string text_of(const ComputedChoice& choice) {
   if (choice.sequence) computed.emplace_back("sequence", *choice.sequence);
   if (choice.precision) computed.emplace_back("precision", *choice.precision);
   computed.emplace_back("granularity", *choice.granularity);
+  if (choice.selective_recompute) computed.emplace_back("selective_recompute", *choice.selective_recompute);
   return to_yaml(Detail::Record{{"schema", "stagecraft/model/1"},
                                 {"model", choice.architecture},
                                 {"device", choice.device},
@@ -143,12 +152,12 @@ std::string text_of(const ComputedChoice& choice) {
 
 NamedModel load_network(const std::string& name, const ModelChoice& choice, const ReplacedValues& replaced,
                         const PlatformSpec& platform) {
-  const Architecture network = known_network(name, choice);
+  const Architecture network = computed_network(known_network(name, choice), choice.computed);
   NamedModel named;
   named.computed = completed({name, NetworkFrom::Catalogue}, choice, platform);
   named.computed.architecture = name;
   named.model = parse_with({name, text_of(named.computed)}, replaced.values, replaced.option, named.hash, parse_model);
-  if (!choice.is_of_plan) named.remarks.push_back(remark_on(network, named.model.profiles.front()));
+  if (!choice.is_of_plan) named.remarks.push_back(remark_on(network, named.model.profiles.front(), named.computed));
   return named;
 }
 
@@ -185,8 +194,10 @@ NamedModel load_described(const ModelSource& source, const ModelChoice& choice, 
                           const PlatformSpec& platform) {
   NamedModel named;
   const bool has_config = is_config(source.file);
-  const Architecture network = has_config ? network_of_config(source, choice, replaced, named)
-                                          : network_of_architecture(source.file, choice, replaced, named);
+  const Architecture network =
+      computed_network(has_config ? network_of_config(source, choice, replaced, named)
+                                  : network_of_architecture(source.file, choice, replaced, named),
+                       choice.computed);
   const NetworkFrom from = has_config ? NetworkFrom::Config : NetworkFrom::Architecture;
   named.computed = completed({source.file.path, from}, choice, platform);
   const auto precision = named.computed.precision ? precision_of(*named.computed.precision) : std::nullopt;
@@ -194,7 +205,7 @@ NamedModel load_described(const ModelSource& source, const ModelChoice& choice, 
       std::make_shared<const ComputedProfiles>(network, *granularity_of(*named.computed.granularity), precision);
   named.model.profiles.push_back(computed->profile(named.computed.device, 1));
   named.model.computed = std::move(computed);
-  if (!choice.is_of_plan) named.remarks.push_back(remark_on(network, named.model.profiles.front()));
+  if (!choice.is_of_plan) named.remarks.push_back(remark_on(network, named.model.profiles.front(), named.computed));
   return named;
 }
 
@@ -270,6 +281,12 @@ std::string suggest_model(const std::string& name, const std::string& hint) {
 }
 
 }  // namespace
+
+std::string recompute_remark(const Architecture& network) {
+  return network.recomputes_attention
+             ? "attention is recomputed selectively"
+             : "selective recomputation changes nothing, because no attention is computed in full";
+}
 
 std::optional<std::string> usual_precision(const DeviceDescription& device,
                                            const std::vector<DeviceDescription>& kinds) {

@@ -59,6 +59,9 @@ struct ReplacedValues {
   std::string option;
 };
 
+/// What selective recomputation does to a network for which it was chosen (`with_selective_recompute`).
+[[nodiscard]] std::string recompute_remark(const Architecture& network);
+
 /// What `load_model` remarks on the text of a `config.json`: keys that are not read, the length of a sample. Of any
 /// other source none. **Throws** as `load_model`. **Cost** no profile is computed.
 [[nodiscard]] std::vector<std::string> remarks_on_config(const ModelSource& source, const ModelChoice& choice,

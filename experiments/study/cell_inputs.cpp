@@ -35,7 +35,7 @@ constexpr std::string_view kComputed = "computed.";
 
 /// The choices among the values, without their prefix `computed.`.
 Detail::Record choices_among(const Keys& values) {
-  constexpr std::array<std::string_view, 3> kChoices{"sequence", "precision", "granularity"};
+  constexpr std::array<std::string_view, 4> kChoices{"sequence", "precision", "granularity", "selective_recompute"};
   Detail::Record choices;
   for (const auto& [path, value] : values) {
     if (!path.starts_with(kComputed)) continue;

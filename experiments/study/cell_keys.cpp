@@ -71,13 +71,16 @@ const char* const kNodeCount = "platform.nodes.count";
 const char* const kPrecision = "model.computed.precision";
 const char* const kSequence = "model.computed.sequence";
 const char* const kGranularity = "model.computed.granularity";
+const char* const kSelectiveRecompute = "model.computed.selective_recompute";
 const char* const kZero = "training.zero";
 /// Keys that are short for others, under whose names cells keep them.
-constexpr std::array<std::pair<std::string_view, const char*>, 5> kShortKeys = {{{"nodes", kNodeCount},
-                                                                                 {"precision", kPrecision},
-                                                                                 {"sequence", kSequence},
-                                                                                 {"granularity", kGranularity},
-                                                                                 {"zero", kZero}}};
+constexpr std::array<std::pair<std::string_view, const char*>, 6> kShortKeys = {
+    {{"nodes", kNodeCount},
+     {"precision", kPrecision},
+     {"sequence", kSequence},
+     {"granularity", kGranularity},
+     {"selective_recompute", kSelectiveRecompute},
+     {"zero", kZero}}};
 
 /// Reads `planner: NAME`, or `planner: {name: NAME, label: …, KEY: VALUE, …}`, where KEY is an option of the planner or
 /// one of `kOwnKeys`. An external planner gets all but its label as options.
@@ -234,6 +237,8 @@ const std::vector<CellKey>& plain_keys() {
           {"sequence", count_key(kSequence, 1, largest_transformer().sequence)},
           {"granularity",
            [](const YamlNode& node, Keys& into) { set_key(into, kGranularity, read_granularity(node)); }},
+          {"selective_recompute",
+           [](const YamlNode& node, Keys& into) { set_key(into, kSelectiveRecompute, read_bool(node)); }},
           {"zero", count_key(kZero, 0, kMostDivided)},
           key(
               "engine",

@@ -315,7 +315,8 @@ void take_recompute(const Plan& plan, const UnitsOfLayers& units, MegatronExport
 
 }  // namespace
 
-MegatronExport megatron_export(const Plan& plan, const LayerGraph& graph, const Platform& platform) {
+MegatronExport megatron_export(const Plan& plan, const LayerGraph& graph, const Platform& platform,
+                               bool recomputes_attention) {
   const UnitsOfLayers units(graph);
   refuse_plan_whole(plan);
   MegatronExport made;
@@ -334,6 +335,13 @@ MegatronExport megatron_export(const Plan& plan, const LayerGraph& graph, const 
   run.global_batch = plan.microbatches * samples_of_microbatch(plan);
   take_training(plan, graph, run);
   take_recompute(plan, units, made);
+  run.recomputes_attention = recomputes_attention;
+  if (run.recompute && recomputes_attention) {
+    refuse_plan_key("stages",
+                    "Megatron-LM recomputes either blocks or attention alone, but the plan recomputes blocks, and the "
+                    "figures of its model are those of selective recomputation",
+                    "plan without --selective-recompute, or keep all stashes");
+  }
   run.blocks = static_cast<std::int64_t>(units.blocks);
   if (graph.work.tokens > 0) run.sequence = graph.work.tokens;
   return made;

@@ -28,7 +28,6 @@ constexpr std::array kNoPlan{
     FlagReason{"cpu-offloading-num-layers", "write 'swap' into the plan in its place"},
     FlagReason{"use-torch-fsdp2", "Megatron-LM refuses it in a pipeline"},
     FlagReason{"use-precision-aware-optimizer", "its bytes of a parameter are none of the recipes"},
-    FlagReason{"recompute-activations", "recomputation inside a block is not read"},
     FlagReason{"fp4-format", "this precision is not modelled"},
     FlagReason{"encoder-pipeline-model-parallel-size", "pipelines of two networks are not read"},
     FlagReason{"encoder-tensor-model-parallel-size", "pipelines of two networks are not read"},
@@ -203,11 +202,21 @@ void read_recompute(MegatronFlags& flags, MegatronRun& run) {
   const auto granularity = flags.take_choice("recompute-granularity", {"full", "selective"});
   const auto method = flags.take_choice("recompute-method", {"uniform", "block"});
   const auto blocks = flags.take_count("recompute-num-layers", 1);
-  if (granularity == "selective") {
-    refuse(flags, "recompute-granularity", "recomputation inside a block is not read",
-           "in a plan at --granularity operator 'recompute' has a segment from block0.attention.scores to .context");
+  const bool is_short = flags.take_switch("recompute-activations");
+  const MegatronFlags::Flag* modules = flags.take("recompute-modules");
+  if (is_short && granularity == "full") {
+    refuse(flags, "recompute-activations", "stands for --recompute-granularity selective, but that is full",
+           "leave out one of them");
   }
-  if (!granularity) {
+  run.recomputes_attention = is_short || granularity == "selective";
+  if (modules != nullptr && !run.recomputes_attention) {
+    refuse(flags, "recompute-modules", "needs --recompute-granularity selective");
+  }
+  if (modules != nullptr && modules->values != std::vector<std::string>{"core_attn"}) {
+    refuse(flags, "recompute-modules", "selective recomputation is known of core_attn alone, the default",
+           "leave it out, or let the plan recompute blocks");
+  }
+  if (granularity != "full") {
     for (const char* name : {"recompute-method", "recompute-num-layers"}) {
       if (name == std::string("recompute-method") ? method.has_value() : blocks.has_value()) {
         refuse(flags, name, "needs --recompute-granularity full");
@@ -315,6 +324,7 @@ std::string write_megatron_flags(const MegatronRun& run) {
   flags.add("micro-batch-size", run.microbatch_size);
   flags.add("global-batch-size", *run.global_batch);
   write_optimizer(run, flags);
+  if (run.recomputes_attention) flags.add("recompute-granularity", "selective");
   if (run.recompute) {
     flags.add("recompute-granularity", "full");
     flags.add("recompute-method", run.recompute->in_segments ? "uniform" : "block");

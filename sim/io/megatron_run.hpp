@@ -52,6 +52,7 @@ struct MegatronRun {
   bool has_buckets = false;                 ///< gradients are exchanged during the last backward
   std::optional<std::int64_t> bucket = {};  ///< parameters of a bucket; Megatron-LM's own number
   std::optional<MegatronRecompute> recompute = {};
+  bool recomputes_attention = false;          ///< selectively, in place of `recompute`
   std::optional<std::int64_t> blocks = {};    ///< of the network
   std::optional<std::int64_t> sequence = {};  ///< tokens in a sample
 };
@@ -62,7 +63,7 @@ struct MegatronRun {
 [[nodiscard]] MegatronRun read_megatron_run(MegatronFlags& flags);
 
 /// The flags of a run, one on each line with ` \` behind all but the last. `read_megatron_run` reads an equal run.
-/// **Requires** a layout, the global batch, a recipe and a precision that Megatron-LM has (`has_flags`).
+/// **Requires** one kind of recomputation at most, a layout, the global batch, a recipe and a precision that Megatron-LM has (`has_flags`).
 [[nodiscard]] std::string write_megatron_flags(const MegatronRun& run);
 
 /// Whether Megatron-LM has flags for an optimizer with these bytes in this precision.

@@ -19,13 +19,14 @@ namespace {
 constexpr std::int64_t kMostTokens = largest_transformer().sequence;
 
 Recipe read_recipe(const YamlNode& node) {
-  node.allow_keys({"architecture", "image", "sequence", "precision", "granularity"});
+  node.allow_keys({"architecture", "image", "sequence", "precision", "granularity", "selective_recompute"});
   Recipe recipe;
   recipe.architecture = read_name(node.at("architecture"));
   if (const auto image = node.find("image")) recipe.image = read_count(*image, 1, ImageLimits::kPixels);
   if (const auto sequence = node.find("sequence")) recipe.sequence = read_sequence(*sequence);
   if (const auto precision = node.find("precision")) recipe.precision = read_precision(*precision);
   recipe.granularity = read_granularity(node.at("granularity"));
+  if (const auto selective = node.find("selective_recompute")) recipe.selective_recompute = read_bool(*selective);
   return recipe;
 }
 

@@ -104,6 +104,7 @@ Detail::Record recipe_record(const Recipe& recipe) {
   if (recipe.sequence) record.emplace_back("sequence", *recipe.sequence);
   if (recipe.precision) record.emplace_back("precision", *recipe.precision);
   record.emplace_back("granularity", recipe.granularity);
+  if (recipe.selective_recompute) record.emplace_back("selective_recompute", true);
   return record;
 }
 

@@ -33,7 +33,7 @@ std::string read_device(const YamlNode& node) {
 }  // namespace
 
 ComputedChoice read_computed_choice(const YamlNode& node) {
-  node.allow_keys({"architecture", "device", "sequence", "precision", "granularity"});
+  node.allow_keys({"architecture", "device", "sequence", "precision", "granularity", "selective_recompute"});
   ComputedChoice choice;
   if (const auto architecture = node.find("architecture")) {
     choice.architecture = read_network(*architecture);
@@ -43,6 +43,7 @@ ComputedChoice read_computed_choice(const YamlNode& node) {
   if (const auto sequence = node.find("sequence")) choice.sequence = read_sequence(*sequence);
   if (const auto precision = node.find("precision")) choice.precision = read_precision(*precision);
   if (const auto granularity = node.find("granularity")) choice.granularity = read_granularity(*granularity);
+  if (const auto selective = node.find("selective_recompute")) choice.selective_recompute = read_bool(*selective);
   return choice;
 }
 
@@ -53,6 +54,7 @@ Detail::Record computed_choice_record(const ComputedChoice& choice) {
   if (choice.sequence) record.emplace_back("sequence", *choice.sequence);
   if (choice.precision) record.emplace_back("precision", *choice.precision);
   if (choice.granularity) record.emplace_back("granularity", *choice.granularity);
+  if (choice.selective_recompute) record.emplace_back("selective_recompute", *choice.selective_recompute);
   return record;
 }
 

@@ -13,6 +13,7 @@ struct ComputedChoice {
   std::optional<std::int64_t> sequence = {};  ///< tokens in a sample; none: the network's usual ones, or the file's
   std::optional<std::string> precision = {};  ///< none: that of the device's description, or the file's
   std::optional<std::string> granularity = {};
+  std::optional<bool> selective_recompute = {};  ///< unfused attention; none: as in the file, or not
 
   [[nodiscard]] bool is_empty() const { return *this == ComputedChoice(); }
   friend bool operator==(const ComputedChoice&, const ComputedChoice&) = default;

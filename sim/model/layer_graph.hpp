@@ -101,6 +101,7 @@ struct Recipe {
   std::string granularity;
   std::optional<std::string> precision = {};  ///< on every device; none: that of a device's description
   std::optional<std::int64_t> sequence = {};  ///< tokens in a sample, where they are not the network's usual ones
+  bool selective_recompute = false;           ///< the backward computes unfused attention again
   friend bool operator==(const Recipe&, const Recipe&) = default;
 };
 

@@ -63,8 +63,19 @@ Architecture member_of(const Architecture& whole, const Degrees& degrees) {
   part.name = whole.name;
   part.summary = whole.summary;
   part.source = whole.source;
+  part.recomputes_attention = whole.recomputes_attention;
   for (const OperatorId id : indices(part.operators)) part.operators[id].tied.owner = whole.operators[id].tied.owner;
   return part;
+}
+
+Architecture with_selective_recompute(Architecture architecture) {
+  architecture.recomputes_attention =
+      std::ranges::any_of(architecture.operators, [](const Operator& op) { return op.kernel.core_attention; });
+  return architecture;
+}
+
+bool is_recomputed(const Architecture& architecture, OperatorId id) {
+  return architecture.recomputes_attention && architecture.operators[id].kernel.core_attention;
 }
 
 std::int64_t parameter_count(const Architecture& architecture) {

@@ -74,6 +74,7 @@ struct RoutedExperts {
 struct KernelDetail {
   double winograd_expansion = 0.0;  ///< points of F(4x4, 3x3) tiles per output pixel; 0: not a 3x3 stride-1 convolution
   std::int64_t masked_macs = 0;     ///< of the operator's, those that fused attention skips: the causal mask hides them
+  bool core_attention = false;      ///< of unfused attention, from the scores to the product with the values
   RoutedExperts experts;            ///< of a product that each of them has, which an expert group divides
   GroupPart group;
   friend bool operator==(const KernelDetail&, const KernelDetail&) = default;
@@ -135,6 +136,7 @@ struct Architecture {
   std::optional<NetworkSizes> sizes = {};  ///< of the whole network; none where it is of another form
   IndexVector<OperatorId, Operator> operators;
   Division division;
+  bool recomputes_attention = false;  ///< see `with_selective_recompute`
   friend bool operator==(const Architecture&, const Architecture&) = default;
 };
 
@@ -162,6 +164,16 @@ enum class Granularity {
 /// S. Jacobs et al., "DeepSpeed Ulysses", 2023, arXiv:2309.14509. Expert groups: D. Lepikhin et al., "GShard", ICLR
 /// 2021, arXiv:2006.16668.
 [[nodiscard]] Architecture member_of(const Architecture& whole, const Degrees& degrees);
+
+/// Selective recomputation: the network whose backward computes unfused attention again, all operators from the scores
+/// to the product with the values, before it computes their gradients. Of tensors that these make, it keeps none for
+/// them. A network without such operators stays as it is; fused attention does the same in its own kernel.
+/// **Source** V. Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", MLSys 2023,
+/// arXiv:2205.05198.
+[[nodiscard]] Architecture with_selective_recompute(Architecture architecture);
+
+/// Whether the backward computes the operator again, before its gradients.
+[[nodiscard]] bool is_recomputed(const Architecture& architecture, OperatorId id);
 
 /// The number of distinct parameters, as publications count them: without tied copies.
 [[nodiscard]] std::int64_t parameter_count(const Architecture& architecture);

@@ -108,18 +108,55 @@ std::set<OperatorId> entering(const Build& build, LayerId layer) {
   return tensors;
 }
 
+/// Whether the tensor is made again by the operators that `reader` is recomputed with.
+bool is_made_again(const Build& build, OperatorId reader, OperatorId tensor) {
+  return is_recomputed(build.net, reader) && !tensor.is_none() && is_recomputed(build.net, tensor);
+}
+
+/// Of the tensors that the backward of an operator needs those that are kept for it: if it is recomputed, what its
+/// forward reads from outside, and otherwise what it saves.
+std::set<OperatorId> kept_for(const Build& build, OperatorId id) {
+  std::set<OperatorId> tensors;
+  const Operator& op = build.net.operators[id];
+  const bool reads_again = is_recomputed(build.net, id);
+  for (const OperatorId input : op.inputs) {
+    if ((op.saves_input || reads_again) && !is_made_again(build, id, input)) tensors.insert(input);
+  }
+  if (op.saves_output && !reads_again) tensors.insert(id);
+  return tensors;
+}
+
 std::set<OperatorId> kept(const Build& build, LayerId layer) {
   std::set<OperatorId> tensors;
-  for (const OperatorId id : build.members[layer]) {
-    const Operator& op = build.net.operators[id];
-    if (op.saves_input) tensors.insert(op.inputs.begin(), op.inputs.end());
-    if (op.saves_output) tensors.insert(id);
-  }
+  for (const OperatorId id : build.members[layer]) tensors.merge(kept_for(build, id));
   return tensors;
 }
 
 Bytes values_bytes(const Build& build, std::int64_t values) {
   return Bytes(values * value_bytes(build.device.precision) * build.samples);
+}
+
+/// What an operator keeps beside tensors.
+Bytes saved_beside(const Build& build, const Operator& op) {
+  return Bytes(op.saved_bytes * build.samples) + values_bytes(build, op.saved_values + op.kernel.group.kept_values);
+}
+
+/// What the operators of a layer that are recomputed together hold until their backward has ended, by the name of the
+/// attention.
+std::map<std::string, Bytes> made_again(const Build& build, LayerId layer) {
+  std::map<std::string, std::set<OperatorId>> tensors;
+  std::map<std::string, Bytes> bytes;
+  for (const OperatorId id : build.members[layer]) {
+    if (!is_recomputed(build.net, id)) continue;
+    const Operator& op = build.net.operators[id];
+    bytes[op.layer] += saved_beside(build, op);
+    if (op.saves_output) tensors[op.layer].insert(id);
+    for (const OperatorId input : op.inputs) {
+      if (op.saves_input && is_made_again(build, id, input)) tensors[op.layer].insert(input);
+    }
+  }
+  for (const auto& [attention, of] : tensors) bytes[attention] += sum_of(build, of);
+  return bytes;
 }
 
 /// The memory of an operator besides the stash: scratch memory, and what is gathered of its input; in the forward its
@@ -178,12 +215,14 @@ void add_operators(const Build& build, LayerId id, Layer& layer) {
   layer.parameters = parameters_of(build, build.members[id]);
   layer.experts = expert_parameters_of(build, build.members[id]);
   layer.stash = sum_of(build, kept(build, id));
+  const std::map<std::string, Bytes> again = made_again(build, id);
   for (const OperatorId member : build.members[id]) {
     const Operator& op = build.net.operators[member];
     const OperatorCost& cost = build.costs[member];
-    layer.stash += Bytes(op.saved_bytes * build.samples);
-    layer.stash += values_bytes(build, op.saved_values + op.kernel.group.kept_values);
-    layer.workspace = std::max(layer.workspace, operator_workspace(build, member, cost.scratch));
+    const bool runs_again = is_recomputed(build.net, member);
+    if (!runs_again) layer.stash += saved_beside(build, op);
+    const Bytes held = runs_again ? again.at(op.layer) : Bytes(0);
+    layer.workspace = std::max(layer.workspace, held + operator_workspace(build, member, cost.scratch));
   }
   set_times(layer, build.members[id], {build.net, build.costs, build.device.precision, build.samples});
   layer.checkpoint = std::min(sum_of(build, entering(build, id)), layer.stash);
@@ -268,6 +307,7 @@ std::string describe_source(const Architecture& net, const DeviceDescription& de
   if (tied > 0) text += " and " + std::to_string(tied) + " in tied copies";
   const std::int64_t active = active_parameter_count(net);
   if (active < parameter_count(net)) text += ", of which a token uses " + std::to_string(active);
+  if (net.recomputes_attention) text += "; attention is recomputed selectively";
   return text + describe_member(degrees) + "; network: " + net.source;
 }
 

@@ -12,11 +12,17 @@ namespace stagecraft {
 namespace {
 
 /// None if the catalogue lacks the name, or the network takes no images or no sequences and the recipe has some.
-std::optional<Architecture> network_of(const Recipe& recipe) {
+std::optional<Architecture> plain_network_of(const Recipe& recipe) {
   if (!recipe.sequence && !recipe.image) return find_architecture(recipe.architecture);
   if (!recipe.sequence) return find_architecture(recipe.architecture, *recipe.image);
   if (recipe.image) return std::nullopt;
   return find_sequence_network(recipe.architecture, *recipe.sequence);
+}
+
+std::optional<Architecture> network_of(const Recipe& recipe) {
+  std::optional<Architecture> network = plain_network_of(recipe);
+  if (network && recipe.selective_recompute) network = with_selective_recompute(*std::move(network));
+  return network;
 }
 
 }  // namespace

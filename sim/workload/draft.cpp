@@ -115,6 +115,8 @@ OperatorId add_tanh(Draft& draft, const std::string& name, OperatorId input, std
   return add_operator(draft, name, op);
 }
 
+void set_core_attention(Draft& draft, OperatorId id) { draft.net.operators[id].kernel.core_attention = true; }
+
 OperatorId add_scores(Draft& draft, OperatorId queries, OperatorId keys, const AttentionShape& shape) {
   Operator op;
   op.kind = OperatorKind::Matmul;
@@ -124,19 +126,24 @@ OperatorId add_scores(Draft& draft, OperatorId queries, OperatorId keys, const A
   op.output_values = shape.scores();
   op.macs = shape.queries * shape.keys * shape.width;
   op.saves_input = true;
+  op.kernel.core_attention = true;
   return add_operator(draft, "scores", op);
 }
 
 OperatorId add_mask(Draft& draft, OperatorId scores, const AttentionShape& shape) {
-  return add_operator(draft, "scale_mask", pointwise(scores, shape.scores()));
+  Operator mask = pointwise(scores, shape.scores());
+  mask.kernel.core_attention = true;
+  return add_operator(draft, "scale_mask", mask);
 }
 
 OperatorId add_context(Draft& draft, OperatorId masked, OperatorId values, const AttentionShape& shape) {
   Operator softmax = pointwise(masked, shape.scores());
   softmax.kind = OperatorKind::Softmax;
   softmax.saves_output = true;
+  softmax.kernel.core_attention = true;
   const OperatorId weights = add_operator(draft, "softmax", softmax);
   const OperatorId dropped = shape.drops ? add_dropout(draft, "attention_dropout", weights, shape.scores()) : weights;
+  set_core_attention(draft, dropped);
   Operator context;
   context.kind = OperatorKind::Matmul;
   context.inputs = {dropped, values};
@@ -144,6 +151,7 @@ OperatorId add_context(Draft& draft, OperatorId masked, OperatorId values, const
   context.output_values = shape.queries * shape.width;
   context.macs = shape.queries * shape.keys * shape.width;
   context.saves_input = true;
+  context.kernel.core_attention = true;
   return add_operator(draft, "context", context);
 }
 

@@ -84,6 +84,10 @@ OperatorId add_gelu(Draft& draft, const std::string& name, OperatorId input, std
 /// An activation whose backward needs its output (tanh, ReLU).
 OperatorId add_tanh(Draft& draft, const std::string& name, OperatorId input, std::int64_t values);
 
+/// Says that the operator is a part of core attention, as the four below are: it stands between the tensors of queries,
+/// keys and values and the output of attention that is not fused.
+void set_core_attention(Draft& draft, OperatorId id);
+
 /// Attention of `queries` positions to `keys` positions; `width` is heads times the size of a head.
 struct AttentionShape {
   std::int64_t heads = 0;

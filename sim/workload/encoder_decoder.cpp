@@ -79,6 +79,7 @@ OperatorId add_biased_attention(Pair& pair, const Side& stream, OperatorId owner
   bias.inputs = {projected.scores};
   bias.input_values = 2 * shape.scores();
   bias.output_values = shape.scores();
+  bias.kernel.core_attention = true;
   set_parameters(bias, kRelativeBuckets * shape.heads, owner);
   const OperatorId biased = add_operator(pair.draft, "relative_bias", bias);
   return add_output(pair, add_context(pair.draft, biased, projected.values, shape), stream.rows);

@@ -38,6 +38,7 @@ void set_times(Layer& layer, const std::vector<OperatorId>& operators, const Lay
     const OperatorCost& cost = costs.of[id];
     forward += on_grid(cost.forward, costs.grid);
     backward += on_grid(cost.backward_input + cost.backward_weight, costs.grid);
+    backward += on_grid(cost.recomputed, costs.grid);
     backward_weight += on_grid(cost.backward_weight, costs.grid);
     add_exchanges(layer, id, costs);
   }

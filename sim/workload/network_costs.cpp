@@ -37,6 +37,9 @@ std::map<std::string, BlockPasses> passes_of(const Architecture& net,
     block.forward.kernels += costs[id].forward_kernels;
     block.backward.computing += (costs[id].backward_input + costs[id].backward_weight).value();
     block.backward.kernels += costs[id].backward_kernels;
+    if (!is_recomputed(net, id)) continue;
+    block.backward.computing += costs[id].recomputed.value();
+    block.backward.kernels += costs[id].forward_kernels;
   }
   return blocks;
 }
@@ -47,8 +50,9 @@ IndexVector<OperatorId, OperatorCost> network_costs(const Architecture& net, con
                                                     std::int64_t microbatch_size, std::int64_t members) {
   IndexVector<OperatorId, OperatorCost> costs;
   costs.reserve(net.operators.size());
-  for (const Operator& op : net.operators) {
-    costs.push_back(operator_cost(op, device, device.precision, microbatch_size));
+  for (const OperatorId id : indices(net.operators)) {
+    costs.push_back(operator_cost(net.operators[id], device, device.precision, microbatch_size));
+    if (is_recomputed(net, id)) costs[id].recomputed = costs[id].forward;
   }
   if (device.host.time == Seconds(0)) return costs;
   const double launch = device.host.time.value() * (1.0 + device.host.jitter * std::log2(static_cast<double>(members)));
@@ -59,6 +63,7 @@ IndexVector<OperatorId, OperatorCost> network_costs(const Architecture& net, con
     costs[id].forward = costs[id].forward * block.forward.stretch(launch);
     costs[id].backward_input = costs[id].backward_input * backward;
     costs[id].backward_weight = costs[id].backward_weight * backward;
+    costs[id].recomputed = costs[id].recomputed * backward;
   }
   return costs;
 }

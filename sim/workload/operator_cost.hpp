@@ -16,6 +16,7 @@ struct OperatorCost {
   Bytes scratch;            ///< held by the algorithm while it runs, in either direction
   double forward_kernels = 1;
   double backward_kernels = 1;
+  Seconds recomputed = {};  ///< the forward once more before the backward, of operators that are recomputed
   friend bool operator==(const OperatorCost&, const OperatorCost&) = default;
 };
 

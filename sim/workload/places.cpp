@@ -84,6 +84,15 @@ IndexVector<OperatorId, Place> residual_places(const Architecture& net) {
   return places;
 }
 
+/// What is recomputed together cannot be divided among layers.
+[[noreturn]] void refuse_operators(const Architecture& net) {
+  throw InputError("selective recomputation runs several operators of " + net.name + " again together, " +
+                       "which the granularity operator divides",
+                   {},
+                   "another granularity; or, without selective recomputation, a plan's key 'recompute' with a segment "
+                   "from 'scores' to 'context'");
+}
+
 Place place_of(const Operator& op, Granularity granularity) {
   if (granularity == Granularity::Operator) return {op.name, operator_type(op)};
   if (granularity == Granularity::Layer) return {op.layer, op.layer_type};
@@ -94,6 +103,7 @@ Place place_of(const Operator& op, Granularity granularity) {
 
 IndexVector<OperatorId, Place> places_of(const Architecture& architecture, Granularity granularity) {
   if (granularity == Granularity::Residual) return residual_places(architecture);
+  if (granularity == Granularity::Operator && architecture.recomputes_attention) refuse_operators(architecture);
   IndexVector<OperatorId, Place> places;
   for (const Operator& op : architecture.operators) places.push_back(place_of(op, granularity));
   return places;

@@ -47,6 +47,7 @@ OperatorId add_product(Stream& stream, const std::string& name, std::vector<Oper
   op.output_values = stream.size.heads * stream.size.sequence * product.outputs;
   op.macs = product.macs;
   op.saves_input = true;
+  op.kernel.core_attention = true;
   return add_operator(stream.draft, name, op);
 }
 
@@ -63,6 +64,7 @@ OperatorId add_position_scores(Stream& stream, OperatorId queries) {
   shift.inputs = {unshifted};
   shift.input_values = 2 * shape.scores();
   shift.output_values = shape.scores();
+  shift.kernel.core_attention = true;
   return add_operator(stream.draft, "shift", shift);
 }
 
@@ -87,6 +89,7 @@ OperatorId add_segment_scores(Stream& stream, OperatorId queries) {
   spread.macs = kSegments * shape.scores();
   spread.saves_input = true;
   spread.saved_values = kSegments * shape.queries * shape.keys;
+  spread.kernel.core_attention = true;
   return add_operator(stream.draft, "segment_scores", spread);
 }
 
@@ -100,6 +103,7 @@ OperatorId add_relative_attention(Stream& stream, OperatorId input) {
   const OperatorId positional = add_position_scores(stream, queries);
   const OperatorId segmental = add_segment_scores(stream, queries);
   const OperatorId sum = add_sum(draft, "score_sum", {content, positional, segmental}, shape.scores());
+  set_core_attention(draft, sum);
   const OperatorId context = add_context(draft, add_mask(draft, sum, shape), values, shape);
   const OperatorId out = add_linear(draft, "projection", context, stream.rows(), shape.width, Bias::Without);
   return add_dropout(draft, "dropout", out, stream.rows().values());

@@ -91,6 +91,7 @@ struct RandomRun {
     run.has_buckets = run.zero < 2 && up_to(2) == 0;
     if (run.has_buckets) run.bucket = 1 + up_to(1000);
     if (up_to(2) == 0) run.recompute = MegatronRecompute{up_to(2) == 0, 1 + up_to(3)};
+    run.recomputes_attention = !run.recompute && up_to(2) == 0;
   }
 
   std::int64_t up_to(std::int64_t end) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end)); }
@@ -109,7 +110,7 @@ TEST_CASE("Megatron-LM: 200 random runs become plans, and flags again that make 
     CHECK(read.flags.left() == std::vector<std::string>(random.run.zero > 1 ? 1 : 0, "--ckpt-format"));
     const Plan plan = plan_of(read, graph, *random.run.ranks + 1);
     const Platform platform = testing::like_devices(static_cast<std::size_t>(*random.run.ranks) + 1);
-    const MegatronExport made = megatron_export(plan, graph, platform);
+    const MegatronExport made = megatron_export(plan, graph, platform, random.run.recomputes_attention);
     CHECK(std::ssize(made.devices) == *random.run.ranks);
     CHECK(made.notes.empty());
     recomputing += made.run.recompute ? 1 : 0;
@@ -220,7 +221,7 @@ TEST_CASE("Megatron-LM: flags that are not read are told apart by what they chan
                                    "--pipeline-model-parallel-comm-backend"});
   CHECK(unread_of("--swiglu --position-embedding-type rope").of_network ==
         Names{"--swiglu", "--position-embedding-type"});
-  CHECK(unread_of("--foo 1 --lrx 2 --recompute-modules a").unknown == Names{"--foo", "--lrx", "--recompute-modules"});
+  CHECK(unread_of("--foo 1 --lrx 2 --recompute-parts a").unknown == Names{"--foo", "--lrx", "--recompute-parts"});
 }
 
 /// The flags of a network that are not compared with these sizes; the name of the flag that is refused.
@@ -304,7 +305,7 @@ TEST_CASE("Megatron-LM: a plan that recomputes the embedding and the head says w
   Plan plan = plan_of(Read("--pipeline-model-parallel-size 2" + kSize), graph, 2);
   plan.stages[0].memory = {Recompute{plan.stages[0].layers}};
   plan.stages[1].memory = {Recompute{plan.stages[1].layers}};
-  const MegatronExport made = megatron_export(plan, graph, testing::like_devices(2));
+  const MegatronExport made = megatron_export(plan, graph, testing::like_devices(2), false);
   CHECK(made.run.recompute == MegatronRecompute{true, 2});
   CHECK(made.notes == std::vector<std::string>{"Megatron-LM recomputes blocks alone, not the embedding nor the head"});
 }

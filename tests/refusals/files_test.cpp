@@ -146,7 +146,7 @@ void read_plan_for_megatron(const std::string& path) {
   const Platform platform = testing::like_devices(8);
   const PlanReading reading = parse_plan(read_text_file(path), path, graph, platform);
   REQUIRE(reading.problems.empty());
-  static_cast<void>(megatron_export(reading.plan, graph, platform));
+  static_cast<void>(megatron_export(reading.plan, graph, platform, false));
 }
 
 /// Reads the file as what its name says it is.

@@ -10,9 +10,7 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,12 +18,6 @@
 namespace stagecraft::stage_memory_test {
 
 namespace {
-
-enum class Recomputed {
-  Nothing,
-  Blocks,  ///< each block is a segment: it keeps its input
-  Scores,  ///< in each block scores, softmax, dropout and context are a segment: queries, keys and values are kept
-};
 
 /// One of several stages with as many blocks each, in bf16, of a model of which a microbatch is one sample.
 struct StageCase {
@@ -35,7 +27,7 @@ struct StageCase {
   std::int64_t stages = 1;
   std::int64_t stage = 0;
   Degrees degrees;
-  Recomputed recomputed = Recomputed::Nothing;
+  bool recomputes_blocks = false;  ///< each is a segment: it keeps its input
   std::int64_t parameters = 0;
   std::int64_t replicas = 1;       ///< that divide the optimizer's state
   std::int64_t states = 0;         ///< weights, gradients and optimizer with the recipe `mixed`, in bytes
@@ -69,7 +61,7 @@ std::vector<StageCase> stage_cases() {
       {.id = "llama3-8b on one device that recomputes all blocks",
        .network = *find_architecture("llama3-8b"),
        .blocks = 32,
-       .recomputed = Recomputed::Blocks,
+       .recomputes_blocks = true,
        .parameters = 8'030'261'248,
        .replicas = 8,
        .states = 60'226'959'360,
@@ -89,18 +81,17 @@ std::vector<StageCase> stage_cases() {
        .blocks = 12,
        .stages = 8,
        .degrees = {.tensor = 8, .sequence = false, .vocabulary_multiple = 128},
-       .recomputed = Recomputed::Blocks,
+       .recomputes_blocks = true,
        .parameters = 2'822'731'776,
        .replicas = 16,
        .states = 19'053'439'488,
        .activations = 603'996'160},
       {.id = "GPT-3 on eight stages in groups of eight that recompute scores, the last stage",
-       .network = gpt3(),
+       .network = with_selective_recompute(gpt3()),
        .blocks = 12,
        .stages = 8,
        .stage = 7,
        .degrees = {.tensor = 8, .sequence = true, .vocabulary_multiple = 128},
-       .recomputed = Recomputed::Scores,
        .parameters = 2'797'590'528,
        .replicas = 16,
        .states = 18'883'736'064,
@@ -109,51 +100,31 @@ std::vector<StageCase> stage_cases() {
   };
 }
 
-LayerGraph graph_of(const Architecture& net, Precision precision, const Degrees& degrees, Granularity granularity,
-                    std::int64_t samples = 1) {
+LayerGraph graph_of(const Architecture& net, Precision precision, const Degrees& degrees, std::int64_t samples = 1) {
   DeviceDescription device = find_device("H100-SXM5-80GB").value();
   device.precision = precision;
-  return build_model(net, device, samples, granularity, degrees).profiles.at(0);
+  return build_model(net, device, samples, Granularity::Block, degrees).profiles.at(0);
 }
 
-LayerGraph graph_of(const StageCase& of) {
-  const bool by_operators = of.recomputed == Recomputed::Scores;
-  return graph_of(of.network, Precision::Bf16, of.degrees, by_operators ? Granularity::Operator : Granularity::Block);
-}
-
-/// The block of a layer of any granularity: `embedding`, `block0`, …, `head`.
-std::string block_of(const Layer& layer) { return layer.name.substr(0, layer.name.find('.')); }
-
-bool is_head(const Layer& layer) { return block_of(layer) == "head"; }
+bool is_head(const Layer& layer) { return layer.name == "head"; }
 
 bool is_of_stage(const Layer& layer, const StageCase& of) {
-  if (block_of(layer) == "embedding") return of.stage == 0;
+  if (layer.name == "embedding") return of.stage == 0;
   if (is_head(layer)) return of.stage == of.stages - 1;
-  return std::stoll(block_of(layer).substr(std::string("block").size())) / of.blocks == of.stage;
+  return std::stoll(layer.name.substr(std::string("block").size())) / of.blocks == of.stage;
 }
 
-bool is_recomputed(const Layer& layer, Recomputed recomputed) {
-  static const std::vector<std::string> kOfScores{"scores", "scale_mask", "softmax", "attention_dropout", "context"};
-  if (recomputed == Recomputed::Nothing || !layer.name.starts_with("block")) return false;
-  if (recomputed == Recomputed::Blocks) return true;
-  return std::ranges::find(kOfScores, layer.name.substr(layer.name.rfind('.') + 1)) != kOfScores.end();
-}
-
-/// The stage with these layers. Recomputed ones of one block are a segment.
-Stage stage_with(const LayerGraph& graph, const std::vector<LayerId>& layers, Recomputed recomputed) {
+Stage stage_with(const LayerGraph& graph, const std::vector<LayerId>& layers, bool recomputes_blocks) {
   Stage stage;
   stage.layers = layers;
-  std::map<std::string, Recompute> segments;
   for (const LayerId id : layers) {
-    const Layer& layer = graph.layers[id];
-    if (is_recomputed(layer, recomputed)) segments[block_of(layer)].layers.push_back(id);
+    if (recomputes_blocks && graph.layers[id].name.starts_with("block")) stage.memory.emplace_back(Recompute{{id}});
   }
-  for (const auto& [block, segment] : segments) stage.memory.emplace_back(segment);
   return stage;
 }
 
-std::int64_t kept_by(const LayerGraph& graph, const std::vector<LayerId>& layers, Recomputed recomputed) {
-  return layers.empty() ? 0 : stage_program(graph, stage_with(graph, layers, recomputed)).kept.value();
+std::int64_t kept_by(const LayerGraph& graph, const std::vector<LayerId>& layers, bool recomputes_blocks) {
+  return layers.empty() ? 0 : stage_program(graph, stage_with(graph, layers, recomputes_blocks)).kept.value();
 }
 
 std::int64_t states_of(const StageCase& of) {
@@ -167,7 +138,7 @@ std::int64_t states_of(const StageCase& of) {
 
 /// What the last layer keeps of a microbatch, in bytes.
 std::int64_t kept_by_head(const Architecture& net, Precision precision, const Degrees& degrees, std::int64_t samples) {
-  return graph_of(net, precision, degrees, Granularity::Block, samples).layers.back().stash.value();
+  return graph_of(net, precision, degrees, samples).layers.back().stash.value();
 }
 
 }  // namespace
@@ -175,7 +146,7 @@ std::int64_t kept_by_head(const Architecture& net, Precision precision, const De
 TEST_CASE("stage memory: a device has the parameters and keeps the bytes that were counted for it") {
   for (const StageCase& of : stage_cases()) {
     CAPTURE(of.id);
-    const LayerGraph graph = graph_of(of);
+    const LayerGraph graph = graph_of(of.network, Precision::Bf16, of.degrees);
     std::vector<LayerId> all;
     std::vector<LayerId> head;
     std::vector<LayerId> blocks;
@@ -184,11 +155,11 @@ TEST_CASE("stage memory: a device has the parameters and keeps the bytes that we
       all.push_back(id);
       (is_head(graph.layers[id]) ? head : blocks).push_back(id);
     }
-    CHECK(stage_program(graph, stage_with(graph, all, of.recomputed)).parameters.value() == 2 * of.parameters);
+    CHECK(stage_program(graph, stage_with(graph, all, of.recomputes_blocks)).parameters.value() == 2 * of.parameters);
     CHECK(states_of(of) == of.states);
-    CHECK(kept_by(graph, blocks, of.recomputed) == of.activations);
-    CHECK(kept_by(graph, head, of.recomputed) == of.head_and_loss);
-    CHECK(kept_by(graph, all, of.recomputed) == of.activations + of.head_and_loss);
+    CHECK(kept_by(graph, blocks, of.recomputes_blocks) == of.activations);
+    CHECK(kept_by(graph, head, of.recomputes_blocks) == of.head_and_loss);
+    CHECK(kept_by(graph, all, of.recomputes_blocks) == of.activations + of.head_and_loss);
   }
 }
 

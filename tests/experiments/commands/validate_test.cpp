@@ -41,7 +41,8 @@ TEST_CASE("validate: the commands that are saved simulate each step as it was pr
         "file,gpt.yaml,,,,2,16,2,2,1,,,,,,dgx-a100,1 s,1 GiB\n"
         "sizes,gpt.yaml,8,512,64,2,16,2,1,2,2,,1,full,,dgx-a100,1 s,1 GiB\n"
         "stages,gpt.yaml,6,,,1,8,2,1,1,,Et|tttttL,,,mixed-16,dgx-a100,1 s,1 GiB\n"
-        "known,bert-base,,,64,4,16,1,4,1,,,2,,,dgx-a100,1 s,1 GiB\n");
+        "known,bert-base,,,64,4,16,1,4,1,,,2,,,dgx-a100,1 s,1 GiB\n"
+        "attention,gpt.yaml,,,,4,16,1,2,1,,,,selective,,dgx-a100,1 s,1 GiB\n");
   const Ran ran = run({"validate", folder.file("steps.csv"), "--save", folder.file("runs"), "--json"});
   REQUIRE_MESSAGE(ran.code == 0, ran.err);
   const Json steps = Json::parse(ran.out)["sites"][0]["steps"];
@@ -61,7 +62,7 @@ TEST_CASE("validate: the commands that are saved simulate each step as it was pr
     for (const Json& device : report["devices"]) peak = std::max(peak, device["peak_memory_bytes"].get<std::int64_t>());
     CHECK(peak == steps[count]["predicted_memory_bytes"]);
   }
-  CHECK(count == 4);
+  CHECK(count == 5);
 }
 
 TEST_CASE("validate: several tables have a line each, a single one its steps, and rows that are left out are named") {

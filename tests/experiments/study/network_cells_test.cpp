@@ -72,6 +72,17 @@ TEST_CASE("a study's network: the granularity is a key, as what it is short for"
   for (std::size_t i = 0; i < 2; ++i) CHECK(manifest.cells[i].key == whole.cells[i].key);
 }
 
+TEST_CASE("a study's network: selective recomputation is a key") {
+  const std::vector<Inputs> inputs = inputs_of(
+      manifest_of("model: [gpt2-xl], platform: [dgx-a100], granularity: [block], selective_recompute: [false, true]"));
+  REQUIRE(inputs.size() == 2);
+  const auto block = [&](std::size_t i) { return inputs[i].model.profiles.front().layers[LayerId(1)]; };
+  CHECK(block(0).name == "block0");
+  // 25 heads with 1024 times 1024 scores: softmax, mask and what the dropout leaves
+  CHECK(block(0).stash - block(1).stash == Bytes(std::int64_t{5} * 25 * 1024 * 1024));
+  CHECK(block(0).backward < block(1).backward);
+}
+
 TEST_CASE("a study's network: a wrong name is refused with a near one") {
   CHECK_THROWS_WITH_AS(static_cast<void>(manifest_of("model: [gpt2-xxl], platform: [dgx-a100]")),
                        "no file and no shipped model is called 'gpt2-xxl' (did you mean the network 'gpt2-xl'?)",
