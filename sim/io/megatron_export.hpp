@@ -17,7 +17,8 @@ struct MegatronExport {
   std::vector<std::string> notes;  ///< what the flags leave out
 };
 
-/// The run that a plan describes. `recomputes_attention`: the figures of its model are those of selective recomputation.
+/// The run that a plan describes. `recomputes_attention`: the figures of its model are those of selective
+/// recomputation.
 /// **Requires** a plan without violations that its schedule can run, and its graph.
 /// **Throws** InputError, at the key of the plan, for what Megatron-LM cannot say, and as `network_units`.
 [[nodiscard]] MegatronExport megatron_export(const Plan& plan, const LayerGraph& graph, const Platform& platform,

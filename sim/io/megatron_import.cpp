@@ -168,10 +168,10 @@ ScheduleChoice schedule_of(const MegatronRun& run, const MegatronFlags& flags, s
                "a rank has the same number of virtual stages as any other");
   }
   const std::int64_t chunks = stages / run.pipeline;
-  if (run.virtual_stages.value_or(chunks) != chunks) {
+  if (run.split.virtual_stages.value_or(chunks) != chunks) {
     refuse_run(flags.value_place("virtual-pipeline-model-parallel-size"),
                fmt::format("the other flags give each rank {}, from which Megatron-LM finds this size, not {}",
-                           counted(chunks, "virtual stage"), *run.virtual_stages),
+                           counted(chunks, "virtual stage"), *run.split.virtual_stages),
                "--num-virtual-stages-per-pipeline-rank, or a layout, gives a rank more of them");
   }
   const std::string group = "microbatch-group-size-per-virtual-pipeline-stage";

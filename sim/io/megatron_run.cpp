@@ -138,7 +138,7 @@ void read_split(MegatronFlags& flags, MegatronRun& run) {
     refuse_both(flags, embedding, split.counts_embedding, name, given);
     refuse_both(flags, loss, split.counts_loss, name, given);
   }
-  run.virtual_stages = flags.take_count("virtual-pipeline-model-parallel-size", 1);
+  split.virtual_stages = flags.take_count("virtual-pipeline-model-parallel-size", 1);
   if (text) run.layout = parse_layout(*text, flags.value_place(layout));
   run.group = flags.take_count("microbatch-group-size-per-virtual-pipeline-stage", 1);
   run.pipelines_first = flags.take_switch("use-tp-pp-dp-mapping");

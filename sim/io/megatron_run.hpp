@@ -13,14 +13,15 @@
 
 namespace stagecraft {
 
-/// How Megatron-LM divides the blocks among stages where no layout does.
+/// How Megatron-LM divides the blocks among stages where no layout does, and what it then finds.
 struct MegatronSplit {
-  std::optional<std::int64_t> blocks_of_chunk;  ///< of each virtual stage
-  std::optional<std::int64_t> chunks;           ///< virtual stages of each pipeline rank
-  std::optional<std::int64_t> first;            ///< blocks of the first pipeline rank, in all its virtual stages
-  std::optional<std::int64_t> last;             ///< of the last one
-  bool counts_embedding = false;                ///< the embedding counts as a block, and so
-  bool counts_loss = false;                     ///< does the loss
+  std::optional<std::int64_t> blocks_of_chunk;      ///< of each virtual stage
+  std::optional<std::int64_t> chunks;               ///< virtual stages of each pipeline rank
+  std::optional<std::int64_t> first;                ///< blocks of the first pipeline rank, in all its virtual stages
+  std::optional<std::int64_t> last;                 ///< of the last one
+  bool counts_embedding = false;                    ///< the embedding counts as a block, and so
+  bool counts_loss = false;                         ///< does the loss
+  std::optional<std::int64_t> virtual_stages = {};  ///< of a rank, which follow from the rest or from a layout
   friend bool operator==(const MegatronSplit&, const MegatronSplit&) = default;
 };
 
@@ -39,7 +40,6 @@ struct MegatronRun {
   std::int64_t words_multiple = 1;  ///< times the tensor degree: the table's rows are padded to a multiple of it
   std::optional<LayoutString> layout = {};  ///< in place of `split`
   MegatronSplit split = {};
-  std::optional<std::int64_t> virtual_stages = {};  ///< of a rank, which Megatron-LM finds from the rest
   std::optional<std::int64_t> group =
       {};                             ///< microbatches that go through a virtual stage before the next; a rank each
   bool pipelines_first = false;       ///< ranks of a pipeline stand together, not those with the same stage
@@ -63,7 +63,8 @@ struct MegatronRun {
 [[nodiscard]] MegatronRun read_megatron_run(MegatronFlags& flags);
 
 /// The flags of a run, one on each line with ` \` behind all but the last. `read_megatron_run` reads an equal run.
-/// **Requires** one kind of recomputation at most, a layout, the global batch, a recipe and a precision that Megatron-LM has (`has_flags`).
+/// **Requires** one kind of recomputation at most, a layout, the global batch, a recipe and a precision that
+/// Megatron-LM has (`has_flags`).
 [[nodiscard]] std::string write_megatron_flags(const MegatronRun& run);
 
 /// Whether Megatron-LM has flags for an optimizer with these bytes in this precision.

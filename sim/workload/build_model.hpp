@@ -21,9 +21,10 @@ namespace stagecraft {
 /// sums over its operators; `output` is the sum of the tensors that other layers read; `stash` is every tensor that the
 /// backward of one of its operators needs, each once, and masks, indices and statistics; `checkpoint` is the tensors
 /// that enter the layer; `workspace` is the largest sum over its operators of scratch memory and of the tensors that
-/// live only while it runs. Operators that are recomputed (`with_selective_recompute`) add their forward to the backward;
-/// what they make again belongs to the workspace of each of them in place of the stash. `tensors` are those that pass between layers. So the stash, the time and the workspace of a
-/// stage do not depend on the granularity of its layers.
+/// live only while it runs. Operators that are recomputed (`with_selective_recompute`) add their forward to the
+/// backward; what they make again belongs to the workspace of each of them in place of the stash. `tensors` are those
+/// that pass between layers. So the stash, the time and the workspace of a stage do not depend on the granularity of
+/// its layers.
 ///
 /// With `degrees` the figures are those of one member of a group, and layers have what the group exchanges; work is
 /// that of the whole. Edges and tensors are as a member holds them: what all members have alike counts in full. A

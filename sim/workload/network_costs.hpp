@@ -12,7 +12,8 @@ namespace stagecraft {
 /// A device runs kernels while the host launches those that come later, so only the sum matters: the forward or the
 /// backward of a block, in which the device computes for a time G and the host launches for a time H, takes
 /// (G^8 + H^8)^(1/8), hardly more than the longer of both. Every operator of the block takes its part of that, in
-/// proportion to its own time. Operators that are recomputed (`is_recomputed`) run and are launched in the backward, too.
+/// proportion to its own time. Operators that are recomputed (`is_recomputed`) run and are launched in the backward,
+/// too.
 /// **Requires** microbatch_size > 0, members > 0. **Throws** InputError where the device lacks the precision.
 /// **Cost** O(operators).
 [[nodiscard]] IndexVector<OperatorId, OperatorCost> network_costs(const Architecture& net,

@@ -18,8 +18,8 @@ struct Place {
 /// A residual block has the operators up to an addition (`Operator::ends_residual`) and the name of the addition's
 /// layer; the last one has what follows the last addition. Operators at the start of a block that its addition does not
 /// need belong to the block before.
-/// **Throws** InputError for a network without such additions, at `Granularity::Residual`, and for one with operators that
-/// are recomputed, at `Granularity::Operator`.
+/// **Throws** InputError for a network without such additions, at `Granularity::Residual`, and for one with operators
+/// that are recomputed, at `Granularity::Operator`.
 /// **Cost** O(operators log operators).
 [[nodiscard]] IndexVector<OperatorId, Place> places_of(const Architecture& architecture, Granularity granularity);
 
