@@ -124,6 +124,7 @@ OperatorId add_scores(Draft& draft, OperatorId queries, OperatorId keys, const A
   op.output_values = shape.scores();
   op.macs = shape.queries * shape.keys * shape.width;
   op.saves_input = true;
+  op.kernel.head = {.inner = shape.head_size(), .columns = shape.keys};
   return add_operator(draft, "scores", op);
 }
 
@@ -144,6 +145,7 @@ OperatorId add_context(Draft& draft, OperatorId masked, OperatorId values, const
   context.output_values = shape.queries * shape.width;
   context.macs = shape.queries * shape.keys * shape.width;
   context.saves_input = true;
+  context.kernel.head = {.inner = shape.keys, .columns = shape.head_size()};
   return add_operator(draft, "context", context);
 }
 
