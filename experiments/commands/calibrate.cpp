@@ -1,9 +1,9 @@
-#include "experiments/calibrate/calibration.hpp"
-#include "experiments/calibrate/calibration_view.hpp"
 #include "experiments/commands/add_option.hpp"
-#include "experiments/commands/named_device.hpp"
+#include "experiments/commands/measured_site_device.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
+#include "experiments/measured/calibration.hpp"
+#include "experiments/measured/calibration_view.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/written_file.hpp"
@@ -27,37 +27,19 @@ namespace {
 
 struct CalibrateOptions {
   std::string file;
-  std::string platform;
+  std::optional<std::string> platform;
   std::optional<std::string> device;
   std::optional<std::string> precision;
   std::optional<std::string> fit;
   std::optional<std::string> output;
 };
 
-/// The kind of all devices of the platform.
-std::string kind_of(const Platform& platform) {
-  const std::string& name = platform.kind(DeviceId(0)).name;
-  for (const DeviceId device : indices(platform.devices)) {
-    if (platform.kind(device).name == name) continue;
-    throw InputError("the platform " + quote(platform.spec.name) + " has several kinds of devices", {},
-                     "the constants of one kind are fitted: give a platform that has only the devices of the steps");
-  }
-  return name;
-}
-
-/// The device whose constants are fitted, with the name that the platform has for it: its file is then found there.
-DeviceDescription start_device(const CalibrateOptions& options, const std::string& kind, const Settings& settings) {
-  if (!options.device && !find_device(kind)) {
-    throw InputError("--device is required", {},
-                     "the platform's kind " + quote(kind) +
-                         " is not known by name; give the nearest known one, or a "
-                         "device file");
-  }
-  const std::string name = options.device.value_or(kind);
-  DeviceDescription device = load_device(name, settings);
-  if (const auto precision = chosen_precision(name, options.precision)) device = in_precision(device, *precision);
-  device.name = kind;
-  return device;
+/// The site of all steps.
+MeasuredSite only_site(const std::vector<MeasuredStep>& steps, const CalibrateOptions& options) {
+  std::vector<MeasuredSite> sites = measured_sites(steps, {options.platform, options.precision});
+  if (sites.size() == 1) return std::move(sites.front());
+  throw InputError("the steps ran on several platforms or in several precisions", sites[1].steps.front().place,
+                   "the constants of a device are fitted in one precision: give a table for each");
 }
 
 std::vector<std::string> constants_to_fit(const CalibrateOptions& options, const DeviceDescription& device) {
@@ -80,14 +62,14 @@ std::vector<std::string> constants_to_fit(const CalibrateOptions& options, const
 }
 
 Answer answer_calibrate(const CalibrateOptions& options, const Settings& settings) {
-  std::vector<std::string> files_read{options.file, options.platform};
+  const MeasuredSite site = only_site(parse_measured_steps(read_text_file(options.file), options.file).steps, options);
+  std::vector<std::string> files_read{options.file, site.platform};
   if (options.device) files_read.push_back(*options.device);
   refuse_overwriting(options.output, OutputKind::DeviceFile, files_read);
-  const Platform platform = build_platform(load_platform_spec(options.platform));
-  const DeviceDescription device = start_device(options, kind_of(platform), settings);
+  const Platform platform = build_platform(load_platform_spec(site.platform));
+  const DeviceDescription device = device_of_site(site, platform, options.device, settings);
   const std::vector<std::string> names = constants_to_fit(options, device);
-  const std::vector<MeasuredStep> steps = parse_measured_steps(read_text_file(options.file), options.file).steps;
-  const Calibration calibration = calibrate(device, platform, steps, names);
+  const Calibration calibration = calibrate(device, platform, site.steps, names);
   tell_remarks(calibration.remarks, settings);
   for (const std::string& warning : calibration_warnings(calibration)) settings.say("warning: " + warning);
   Description answer = describe_calibration(calibration, options.file);
@@ -103,13 +85,15 @@ Answer answer_calibrate(const CalibrateOptions& options, const Settings& setting
 VerbAction configure_calibrate(CLI::App& command) {
   auto options = std::make_shared<CalibrateOptions>();
   add_required(command, "MEASUREMENTS", options->file, "a table of measured steps, as CSV");
-  add_required(command, "--platform", options->platform,
-               "the platform that they ran on, with devices of one kind: a file, or the name of a shipped one");
+  add_option(command, "--platform", options->platform,
+             "the platform that they ran on, with devices of one kind: a file, or the name of a shipped one; where the "
+             "table does not say it");
   add_option(command, "--device", options->device,
              "where the constants start: a name from 'stagecraft list devices', or a device file; default: the "
              "platform's kind");
   add_option(command, "--precision", options->precision,
-             "fp32, tf32, bf16, fp16 or fp8: the mode that the steps ran in; default: bf16 or else fp16 where a known "
+             "fp32, tf32, bf16, fp16 or fp8: the mode that the steps ran in, where the table does not say it; default: "
+             "bf16 or else fp16 where a known "
              "device has it, or else that of the device file");
   add_option(command, "--fit", options->fit,
              "NAME,...: the constants to fit, by their keys in a device file: convolution, linear, fp8, matmul, "

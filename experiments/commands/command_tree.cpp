@@ -1,8 +1,8 @@
 #include "experiments/commands/command_tree.hpp"
 
-#include "experiments/calibrate/device_constants.hpp"
 #include "experiments/commands/catalogue.hpp"
 #include "experiments/commands/verbs.hpp"
+#include "experiments/measured/device_constants.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/replan_choices.hpp"
@@ -110,6 +110,7 @@ const std::vector<Values>& known_values() {
   static const std::vector<Values> kValues = {
       {"model", "--device", [] { return names_of(known_devices()); }},
       {"calibrate", "--device", [] { return names_of(known_devices()); }},
+      {"validate", "--device", [] { return names_of(known_devices()); }},
       {"calibrate", "--fit", [] { return names_of(all_device_constants()); }},
       {"model", "NAME", [] { return names_of(known_architectures()); }},
       {"model", "--granularity", [] { return Words{"operator", "layer", "residual", "block"}; }},

@@ -55,8 +55,13 @@ std::string PlanFolder::file_of(const std::string& model, const std::string& row
 
 std::string PlanFolder::keep(const std::string& model, const std::string& row, const Planning& planning,
                              const Platform& platform) const {
+  return keep(model, row, planning.planned()->plan, planning.graph, platform);
+}
+
+std::string PlanFolder::keep(const std::string& model, const std::string& row, const Plan& plan,
+                             const LayerGraph& graph, const Platform& platform) const {
   std::string file = file_of(model, row);
-  write_file_atomically(file, write_plan_yaml(planning.planned()->plan, planning.graph, platform));
+  write_file_atomically(file, write_plan_yaml(plan, graph, platform));
   return file;
 }
 

@@ -20,6 +20,8 @@ class PlanFolder {
   /// Writes the plan of a planning that has one, and returns the file's name. **Throws** as `write_file_atomically`.
   [[nodiscard]] std::string keep(const std::string& model, const std::string& row, const Planning& planning,
                                  const Platform& platform) const;
+  [[nodiscard]] std::string keep(const std::string& model, const std::string& row, const Plan& plan,
+                                 const LayerGraph& graph, const Platform& platform) const;
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:

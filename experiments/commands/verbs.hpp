@@ -31,6 +31,7 @@ extern const Verb report_verb;
 extern const Verb run_verb;
 extern const Verb schema_verb;
 extern const Verb simulate_verb;
+extern const Verb validate_verb;
 extern const Verb version_verb;
 extern const Verb worker_verb;
 

@@ -34,6 +34,7 @@ std::string name_of(OutputKind kind) {
     case OutputKind::ModelFile: return "model file";
     case OutputKind::EventsFile: return "events file";
     case OutputKind::DeviceFile: return "device file";
+    case OutputKind::ArchitectureFile: return "architecture file";
     case OutputKind::StudyReport: return "report of a study";
     case OutputKind::PerfettoTrace: return "Perfetto trace of this program";
     case OutputKind::ChakraTrace: return "Chakra trace";
@@ -42,6 +43,7 @@ std::string name_of(OutputKind kind) {
     case OutputKind::MegatronFlags: return "file of flags of Megatron-LM";
     case OutputKind::RunPage: return "page of a run";
     case OutputKind::Picture: return "picture of a run";
+    case OutputKind::Validation: return "table or picture of predicted steps";
   }
   return "";
 }
@@ -85,9 +87,10 @@ bool is_of_kind(const std::string& start, OutputKind kind) {
   if (kind == OutputKind::RunPage) return is_page && has("<title>Stagecraft run</title>");
   if (kind == OutputKind::Picture) return start.starts_with("<svg ") && has("<!-- Stagecraft -->");
   constexpr const char* kSchema = "schema";
+  const bool is_picture = start.starts_with("<svg ") && has("<!-- Stagecraft study -->");
+  if (kind == OutputKind::Validation) return is_picture || start.starts_with("table,platform,precision,");
   if (kind == OutputKind::StudyReport) {
     const bool is_study = is_page && (has("<title>Stagecraft study</title>") || has("<title>Study "));
-    const bool is_picture = start.starts_with("<svg ") && has("<!-- Stagecraft study -->");
     return is_study || is_picture || start.starts_with("study,") || start.starts_with("Study ") ||
            start.starts_with("# Study ");
   }

@@ -24,6 +24,7 @@ enum class OutputKind : std::uint8_t {
   ModelFile,
   EventsFile,
   DeviceFile,
+  ArchitectureFile,
   StudyReport,
   PerfettoTrace,  ///< as this program writes it
   ChakraTrace,
@@ -32,6 +33,7 @@ enum class OutputKind : std::uint8_t {
   MegatronFlags,  ///< of a run of Megatron-LM
   RunPage,
   Picture,
+  Validation,  ///< predicted steps, as CSV or as a picture
 };
 
 /// Whether the user names a file with --output. `-` is standard output.

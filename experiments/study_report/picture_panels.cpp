@@ -1,7 +1,7 @@
 #include "experiments/study_report/picture_panels.hpp"
 
 #include "experiments/study_report/picture_words.hpp"
-#include "experiments/study_report/svg_sheet.hpp"
+#include "experiments/view/svg_sheet.hpp"
 #include "sim/base/counted.hpp"
 
 #include <algorithm>

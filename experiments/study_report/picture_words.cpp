@@ -1,8 +1,8 @@
 #include "experiments/study_report/picture_words.hpp"
 
 #include "experiments/study_report/study_words.hpp"
-#include "experiments/study_report/svg_sheet.hpp"
 #include "experiments/view/figures.hpp"
+#include "experiments/view/svg_sheet.hpp"
 #include "sim/base/short_number.hpp"
 
 #include <fmt/format.h>

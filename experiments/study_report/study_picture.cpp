@@ -2,7 +2,7 @@
 
 #include "experiments/study_report/picture_panels.hpp"
 #include "experiments/study_report/picture_words.hpp"
-#include "experiments/study_report/svg_sheet.hpp"
+#include "experiments/view/svg_sheet.hpp"
 #include "sim/base/counted.hpp"
 
 #include <fmt/format.h>

@@ -17,6 +17,7 @@ struct LayoutString {
   std::vector<LayoutStage> stages;
   /// By stage and symbol: where it stands, from 1 in the text. What one `*n` repeats has the place of the first.
   std::vector<std::vector<int>> columns;
+  friend bool operator==(const LayoutString&, const LayoutString&) = default;
 };
 
 /// The stages of a layout: separated by `|`, with `x*n` for n times the symbol or separator x and `(…)*n` for n times

@@ -1,5 +1,5 @@
 // The targets that read files.
-#include "experiments/calibrate/measured_steps.hpp"
+#include "experiments/measured/measured_steps.hpp"
 #include "experiments/run/judge.hpp"
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/device_file.hpp"

@@ -1,4 +1,5 @@
 // Claims that must hold on every row of the shipped studies. Run in the folder where their tests have left the results.
+#include "experiments/run/rank_correlation.hpp"
 #include "experiments/study/results.hpp"
 #include "experiments/study_report/claims.hpp"
 #include "sim/io/json.hpp"

@@ -1,5 +1,6 @@
 #include "experiments/study_report/claims.hpp"
 
+#include "experiments/run/rank_correlation.hpp"
 #include "experiments/study_report/summary.hpp"
 
 #include <doctest/doctest.h>

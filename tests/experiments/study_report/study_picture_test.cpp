@@ -1,7 +1,7 @@
 // The picture of a study: what it shows, and how.
 #include "experiments/study_report/study_picture.hpp"
 
-#include "experiments/study_report/svg_sheet.hpp"
+#include "experiments/view/svg_sheet.hpp"
 #include "tests/experiments/study/study_results.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "experiments/calibrate/calibration_view.hpp"
+#include "experiments/measured/calibration_view.hpp"
 
 #include "experiments/view/table.hpp"
 #include "sim/base/counted.hpp"
@@ -36,7 +36,7 @@ std::string constants_text(const Calibration& calibration) {
 std::string errors_text(const Calibration& calibration) {
   Table table{{"error", "median", "mean", "worst"}, {}};
   const auto add = [&](const char* name, Seconds FittedStep::* predicted) {
-    const StepErrors errors = step_errors(calibration, predicted);
+    const StepErrors errors = errors_of(calibration, predicted);
     table.rows.push_back({name, percent(errors.median), percent(errors.mean), percent(errors.worst)});
   };
   add("before", &FittedStep::before);
@@ -52,10 +52,6 @@ std::string steps_text(const Calibration& calibration) {
                           signed_percent(error_of(step, &FittedStep::after))});
   }
   return to_text(table);
-}
-
-Detail::Record errors_record(const StepErrors& errors) {
-  return {{"median", errors.median}, {"mean", errors.mean}, {"worst", errors.worst}};
 }
 
 Detail::List constants_list(const Calibration& calibration) {
@@ -113,8 +109,8 @@ Description describe_calibration(const Calibration& calibration, const std::stri
           {{"device", device.name},
            {"precision", to_string(device.precision)},
            {"constants", constants_list(calibration)},
-           {"errors", Detail::Record{{"before", errors_record(step_errors(calibration, &FittedStep::before))},
-                                     {"after", errors_record(step_errors(calibration, &FittedStep::after))}}},
+           {"errors", Detail::Record{{"before", to_record(errors_of(calibration, &FittedStep::before))},
+                                     {"after", to_record(errors_of(calibration, &FittedStep::after))}}},
            {"confusions", confusions_list(calibration)},
            {"steps", steps_list(calibration)}}};
 }
@@ -148,7 +144,7 @@ std::vector<std::string> calibration_warnings(const Calibration& calibration) {
 
 DeviceDescription fitted_device(const Calibration& calibration, const std::string& file) {
   DeviceDescription device = calibration.device;
-  const StepErrors errors = step_errors(calibration, &FittedStep::after);
+  const StepErrors errors = errors_of(calibration, &FittedStep::after);
   const std::string names = moved_names(calibration);
   if (names.empty()) return device;
   const std::string others = device.fit.empty() ? "assumed" : device.fit;

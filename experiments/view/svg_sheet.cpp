@@ -1,4 +1,4 @@
-#include "experiments/study_report/svg_sheet.hpp"
+#include "experiments/view/svg_sheet.hpp"
 
 #include "experiments/view/text_width.hpp"
 #include "experiments/view/xml_text.hpp"
@@ -12,7 +12,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr double kLetter = 7.0;  ///< mean width of a letter of 12 units
+constexpr double kMeanLetter = 7.0;  ///< mean width of a letter of 12 units
 constexpr double kLegendLine = 17;
 
 constexpr std::array<std::string_view, 14> kColours = {"#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2",
@@ -55,7 +55,7 @@ double radius_of(std::size_t series, std::size_t count) {
   return kLargest - (kLargest - kLeast) * static_cast<double>(series) / static_cast<double>(count - 1);
 }
 
-double text_length(std::string_view text) { return kLetter * static_cast<double>(width_of(text)); }
+double text_length(std::string_view text) { return kMeanLetter * static_cast<double>(width_of(text)); }
 
 void SvgSheet::text(double x, double y, const std::string& words, std::string_view style) {
   const std::string style_class = style.empty() ? "" : fmt::format(R"( class="{}")", style);

@@ -1,4 +1,4 @@
-#include "experiments/calibrate/measured_plan.hpp"
+#include "experiments/measured/measured_plan.hpp"
 
 #include "experiments/run/judge.hpp"
 #include "sim/base/counted.hpp"
@@ -32,13 +32,13 @@ MegatronRun run_of(const MeasuredStep& step) {
   if (step.chunks > 1) (step.layout ? run.virtual_stages : run.split.chunks) = step.chunks;
   run.microbatch_size = step.microbatch_size;
   run.global_batch = step.global_batch;
-  if (step.recomputes) run.recompute = MegatronRecompute{};
+  if (step.recompute == RecomputedPart::Blocks) run.recompute = MegatronRecompute{};
   return run;
 }
 
 /// Where nothing divides the network it is one unit, whatever its layers.
 NetworkUnits units_of(const MeasuredStep& step, const LayerGraph& graph) {
-  const bool is_whole = step.pipeline == 1 && !step.recomputes && !step.layout;
+  const bool is_whole = step.pipeline == 1 && step.recompute == RecomputedPart::Nothing && !step.layout;
   return is_whole ? NetworkUnits{canonical_order(graph), {}, {}} : network_units(graph);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "experiments/calibrate/calibration.hpp"
+#include "experiments/measured/calibration.hpp"
 #include "experiments/view/description.hpp"
 
 #include <string>

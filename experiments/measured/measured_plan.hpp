@@ -1,6 +1,6 @@
 #pragma once
 
-#include "experiments/calibrate/measured_steps.hpp"
+#include "experiments/measured/measured_steps.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"

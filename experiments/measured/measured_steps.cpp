@@ -1,4 +1,4 @@
-#include "experiments/calibrate/measured_steps.hpp"
+#include "experiments/measured/measured_steps.hpp"
 
 #include "experiments/run/limits.hpp"
 #include "sim/base/text.hpp"
@@ -88,6 +88,10 @@ std::optional<Bytes> read_size(const StepRow& row, const std::string& column) {
   return *size.value;
 }
 
+RecomputedPart read_recompute(const StepRow& row) {
+  return row.is("recompute", "full", "none", false) ? RecomputedPart::Blocks : RecomputedPart::Nothing;
+}
+
 std::optional<LayoutString> read_layout(const StepRow& row) {
   const auto text = row.text("layout");
   if (!text) return std::nullopt;
@@ -151,7 +155,7 @@ MeasuredStep read_step(const CsvTable& table, std::size_t number) {
   step.layout = read_layout(row);
   step.optimizer = read_recipe(row);
   step.gradient_bucket = read_size(row, "gradient_bucket").value_or(Bytes(0));
-  step.recomputes = row.is("recompute", "full", "none", false);
+  step.recompute = read_recompute(row);
   step.time = read_time(row);
   step.peak_memory = read_size(row, "peak_memory");
   if (step.chunks > 1 && step.pipeline == 1) {

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "experiments/calibrate/device_constants.hpp"
-#include "experiments/calibrate/measured_steps.hpp"
+#include "experiments/measured/device_constants.hpp"
+#include "experiments/measured/measured_steps.hpp"
+#include "experiments/measured/step_errors.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/workload/device.hpp"
 
@@ -45,13 +46,7 @@ struct Calibration {
   std::vector<std::string> remarks;  ///< on the files of the networks
 };
 
-/// How far times are from what was measured, as ratios without sign.
-struct StepErrors {
-  double median = 0;
-  double mean = 0;
-  double worst = 0;
-};
-[[nodiscard]] StepErrors step_errors(const Calibration& calibration, Seconds FittedStep::* predicted);
+[[nodiscard]] StepErrors errors_of(const Calibration& calibration, Seconds FittedStep::* predicted);
 
 /// Fits the constants of these names by least squares of log(predicted / measured), every step with the same weight.
 /// Times are those of an evaluation without contention. A step counts for a constant whose change by a hundredth

@@ -1,7 +1,7 @@
-#include "experiments/calibrate/calibration.hpp"
+#include "experiments/measured/calibration.hpp"
 
-#include "experiments/calibrate/least_squares.hpp"
-#include "experiments/calibrate/step_times.hpp"
+#include "experiments/measured/least_squares.hpp"
+#include "experiments/measured/step_times.hpp"
 #include "sim/base/activity.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
@@ -170,16 +170,14 @@ void add_determination(StepFit& fit, Calibration& calibration) {
 
 }  // namespace
 
-StepErrors step_errors(const Calibration& calibration, Seconds FittedStep::* predicted) {
-  std::vector<double> errors;
-  double sum = 0;
+StepErrors errors_of(const Calibration& calibration, Seconds FittedStep::* predicted) {
+  std::vector<double> times;
+  std::vector<double> measured;
   for (const FittedStep& step : calibration.steps) {
-    errors.push_back(std::abs(step.*predicted / step.step.time - 1.0));
-    sum += errors.back();
+    times.push_back((step.*predicted).value());
+    measured.push_back(step.step.time.value());
   }
-  std::ranges::sort(errors);
-  const std::size_t count = errors.size();
-  return {(errors[(count - 1) / 2] + errors[count / 2]) / 2, sum / static_cast<double>(count), errors.back()};
+  return step_errors(times, measured);
 }
 
 Calibration calibrate(const DeviceDescription& device, const Platform& platform, const std::vector<MeasuredStep>& steps,

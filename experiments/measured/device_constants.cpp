@@ -1,4 +1,4 @@
-#include "experiments/calibrate/device_constants.hpp"
+#include "experiments/measured/device_constants.hpp"
 
 #include "sim/base/quantity.hpp"
 #include "sim/base/short_number.hpp"

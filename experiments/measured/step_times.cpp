@@ -1,6 +1,6 @@
-#include "experiments/calibrate/step_times.hpp"
+#include "experiments/measured/step_times.hpp"
 
-#include "experiments/calibrate/measured_plan.hpp"
+#include "experiments/measured/measured_plan.hpp"
 #include "experiments/run/named_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/text.hpp"
@@ -41,26 +41,25 @@ void require_runs(const MeasuredStep& step, const LayerGraph& graph, const Platf
 
 }  // namespace
 
+FileText network_file(const MeasuredStep& step) {
+  const std::string base = std::filesystem::path(step.place.file).parent_path().string();
+  ModelSource source = find_model(step.model, {}, base);
+  if (is_description(source.file)) return std::move(source.file);
+  throw InputError(quote(step.model) + " is no network", {},
+                   "the constants of a device change no figures of a model file; give a name from 'stagecraft list "
+                   "architectures', an architecture file or a config.json");
+}
+
 /// The network of a step: known by name, or of a file beside the table.
 Architecture StepTimes::architecture_of(const MeasuredStep& step) {
-  ModelChoice choice;
-  choice.computed.sequence = step.sequence;
-  choice.prefix = "";
   if (is_network(step.model)) {
     if (!step.sizes.empty()) refuse_sizes(step);
-    return known_network(step.model, choice);
+    return known_network(step.model, {.computed = {.sequence = step.sequence}, .prefix = ""});
   }
-  const std::string base = std::filesystem::path(step.place.file).parent_path().string();
-  const ModelSource source = find_model(step.model, choice, base);
-  if (!is_description(source.file)) {
-    throw InputError(quote(step.model) + " is no network", {},
-                     "the constants of a device change no figures of a model file; give a name from 'stagecraft list "
-                     "architectures', an architecture file or a config.json");
-  }
-  const FileText& file = source.file;
+  const FileText file = network_file(step);
   if (is_hf_config(parse_yaml(file.text, file.path))) {
     if (!step.sizes.empty()) refuse_sizes(step);
-    HfConfig config = parse_hf_config(file.text, file.path, step.sequence, source.location);
+    HfConfig config = parse_hf_config(file.text, file.path, step.sequence);
     for (const auto* texts : {&config.notes, &config.warnings}) {
       for (const std::string& text : *texts) {
         const std::string remark = file.path + ": " + text;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "experiments/calibrate/measured_steps.hpp"
+#include "experiments/measured/measured_steps.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/workload/retimed_profile.hpp"
@@ -10,6 +10,10 @@
 #include <vector>
 
 namespace stagecraft {
+
+/// The file of the step's network. **Requires** a step whose model is not known by name.
+/// **Throws** InputError if there is none, or it describes no network.
+[[nodiscard]] FileText network_file(const MeasuredStep& step);
 
 /// The times that measured steps take without contention, by the engine with which `plan` evaluates plans, for any
 /// constants of their device. Steps that differ in their plan alone share the network.
@@ -23,6 +27,10 @@ class StepTimes {
   /// By step, in seconds. **Requires** a device that differs in its constants alone.
   /// **Cost** O(operators of the networks + operations of the steps).
   [[nodiscard]] std::vector<double> at(const DeviceDescription& device);
+
+  /// Of a step: the profile of a member of its groups, and its plan.
+  [[nodiscard]] const LayerGraph& graph(std::size_t step) const { return networks_[runs_[step].network].profile.graph; }
+  [[nodiscard]] const Plan& plan(std::size_t step) const { return runs_[step].plan; }
 
   /// On the files of the networks: keys that were not read, a length of samples that was chosen.
   [[nodiscard]] const std::vector<std::string>& remarks() const { return remarks_; }

@@ -15,6 +15,9 @@
 
 namespace stagecraft {
 
+/// What is computed again in a backward.
+enum class RecomputedPart { Nothing, Blocks };
+
 /// A training step that was measured, and the run that it was part of.
 struct MeasuredStep {
   InputPlace place;   ///< of its row
@@ -34,9 +37,10 @@ struct MeasuredStep {
   std::int64_t zero = 0;
   std::optional<OptimizerRecipe> optimizer;
   Bytes gradient_bucket;
-  bool recomputes = false;  ///< every block
+  RecomputedPart recompute = RecomputedPart::Nothing;
   Seconds time;
   std::optional<Bytes> peak_memory;  ///< of the fullest device
+  friend bool operator==(const MeasuredStep&, const MeasuredStep&) = default;
 };
 
 /// A row that is not compared with anything.

@@ -1,4 +1,4 @@
-#include "experiments/calibrate/least_squares.hpp"
+#include "experiments/measured/least_squares.hpp"
 
 #include <Eigen/SVD>
 #include <unsupported/Eigen/NonLinearOptimization>

@@ -1,9 +1,9 @@
 // Constants are found again from steps that were computed with them.
-#include "experiments/calibrate/calibration.hpp"
+#include "experiments/measured/calibration.hpp"
 
-#include "experiments/calibrate/calibration_view.hpp"
-#include "experiments/calibrate/measured_plan.hpp"
-#include "experiments/calibrate/step_times.hpp"
+#include "experiments/measured/calibration_view.hpp"
+#include "experiments/measured/measured_plan.hpp"
+#include "experiments/measured/step_times.hpp"
 #include "experiments/run/inputs.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/workload/build_model.hpp"
@@ -82,8 +82,8 @@ TEST_CASE("calibration: constants with which steps were computed are found again
   const Calibration calibration = calibrate(a100(), platform(), timed(varied_steps(), truth(), silence), names);
   REQUIRE(calibration.constants.size() == 5);
   for (const std::string& name : names) CHECK(found(calibration, name) == doctest::Approx(1.0).epsilon(1e-6));
-  CHECK(step_errors(calibration, &FittedStep::after).worst < 1e-6);
-  CHECK(step_errors(calibration, &FittedStep::before).worst > 0.1);
+  CHECK(errors_of(calibration, &FittedStep::after).worst < 1e-6);
+  CHECK(errors_of(calibration, &FittedStep::before).worst > 0.1);
   for (const FittedValue& value : calibration.constants) CHECK(value.error.value() < 1e-4);
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("calibration: from steps with 3 % noise constants are found within 5 %
     CHECK(value.error.value() > 0.001);
     CHECK(value.error.value() < 0.1);
   }
-  CHECK(step_errors(calibration, &FittedStep::after).mean < 0.02);
+  CHECK(errors_of(calibration, &FittedStep::after).mean < 0.02);
 }
 
 TEST_CASE("calibration: a constant on which no step depends stays, and a warning names it") {

@@ -1,6 +1,6 @@
-#include "experiments/calibrate/measured_steps.hpp"
+#include "experiments/measured/measured_steps.hpp"
 
-#include "experiments/calibrate/measured_plan.hpp"
+#include "experiments/measured/measured_plan.hpp"
 #include "experiments/run/inputs.hpp"
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
@@ -56,13 +56,13 @@ TEST_CASE("measured steps: columns say the run, in any order, and an empty field
   CHECK(step.data == 8);
   CHECK(step.chunks == 3);
   CHECK(step.zero == 1);
-  CHECK(step.recomputes);
+  CHECK(step.recompute == RecomputedPart::Blocks);
   CHECK(step.gradient_bucket == Bytes(std::int64_t{40} << 20));
   CHECK(step.sequence == 512);
   CHECK(step.time == Seconds(0.25));
   CHECK(steps[1].name == "row 2");
   CHECK(steps[1].pipeline == 1);
-  CHECK_FALSE(steps[1].recomputes);
+  CHECK(steps[1].recompute == RecomputedPart::Nothing);
   CHECK_FALSE(steps[1].sequence);
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("measured plan: stages have equally many blocks, and chunks go round t
     CHECK(plan.stages[s].replicas[0].devices == std::vector<DeviceId>{DeviceId(first), DeviceId(first + 1)});
     CHECK(plan.stages[s].replicas[1].devices == std::vector<DeviceId>{DeviceId(first + 2), DeviceId(first + 3)});
   }
-  step.recomputes = true;
+  step.recompute = RecomputedPart::Blocks;
   CHECK(layers_with<Recompute>(measured_plan(step, graph, platform)) == 24);
 }
 

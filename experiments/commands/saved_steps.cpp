@@ -1,0 +1,59 @@
+#include "experiments/commands/saved_steps.hpp"
+
+#include "experiments/commands/plan_folder.hpp"
+#include "experiments/measured/step_times.hpp"
+#include "experiments/run/named_model.hpp"
+#include "experiments/run/written_file.hpp"
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+/// What the plan says of its network, so that it is computed as it was here.
+ComputedChoice computed_as(const MeasuredStep& step, const DeviceDescription& device) {
+  ComputedChoice computed;
+  if (is_network(step.model)) computed.architecture = step.model;
+  computed.device = device.name;
+  computed.sequence = step.sequence;
+  computed.precision = to_string(device.precision);
+  computed.granularity = "block";
+  return computed;
+}
+
+/// The option that names the network, which is written to `file` if the step has sizes of its own.
+std::string model_option(const MeasuredStep& step, const std::string& file) {
+  if (is_network(step.model)) return "";
+  const FileText network = network_file(step);
+  if (step.sizes.empty()) return " --model " + network.path;
+  if (std::filesystem::exists(file)) refuse_overwriting(file, OutputKind::ArchitectureFile, {});
+  write_file_atomically(file, overridden(network, step.sizes, "") + "\n");
+  return " --model " + file;
+}
+
+}  // namespace
+
+std::string save_steps(const Validation& validation, const Platform& platform, const std::string& folder) {
+  const MeasuredSite& site = validation.site;
+  std::vector<std::string> names{"commands"};
+  for (const MeasuredStep& step : site.steps) names.push_back(step.name);
+  const PlanFolder plans(folder, {""}, names);
+  const StepTimes times(site.steps, platform, validation.device);
+  std::string commands;
+  for (std::size_t s = 0; s < site.steps.size(); ++s) {
+    const MeasuredStep& step = site.steps[s];
+    Plan plan = times.plan(s);
+    plan.computed = computed_as(step, validation.device);
+    const std::string file = plans.keep("", step.name, plan, times.graph(s), platform);
+    const std::string network = std::filesystem::path(file).replace_extension(".network.yaml").string();
+    commands += "stagecraft simulate " + file + model_option(step, network) + " --platform " + site.platform +
+                " --engine evaluate\n";
+  }
+  std::string list = folder + "/commands.sh";
+  write_file_atomically(list, commands);
+  return list;
+}
+
+}  // namespace stagecraft

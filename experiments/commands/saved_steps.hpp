@@ -1,0 +1,15 @@
+#pragma once
+
+#include "experiments/measured/validation.hpp"
+#include "sim/model/platform.hpp"
+
+#include <string>
+
+namespace stagecraft {
+
+/// Writes the plan of each step to `FOLDER/NAME.yaml`, the network of a step that replaces sizes of its file to
+/// `FOLDER/NAME.network.yaml`, and to `FOLDER/commands.sh` the command that simulates each. Returns the name of the last.
+/// **Throws** InputError as `PlanFolder`, for names that are not unique too.
+[[nodiscard]] std::string save_steps(const Validation& validation, const Platform& platform, const std::string& folder);
+
+}  // namespace stagecraft

@@ -1,0 +1,114 @@
+#include "experiments/commands/add_option.hpp"
+#include "experiments/commands/measured_site_device.hpp"
+#include "experiments/commands/saved_steps.hpp"
+#include "experiments/commands/shared_options.hpp"
+#include "experiments/commands/verbs.hpp"
+#include "experiments/measured/validation_view.hpp"
+#include "experiments/run/inputs.hpp"
+#include "experiments/run/written_file.hpp"
+#include "sim/base/error.hpp"
+#include "sim/io/json.hpp"
+#include "sim/io/text_file.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+struct ValidateOptions {
+  std::vector<std::string> files;
+  std::optional<std::string> platform;
+  std::optional<std::string> device;
+  std::optional<std::string> precision;
+  std::optional<std::string> output;
+  std::optional<std::string> save;
+};
+
+/// The tables, site by site.
+struct SitesOfTables {
+  std::vector<MeasuredSite> sites;
+  std::vector<LeftOutStep> left_out;
+};
+
+SitesOfTables read_tables(const ValidateOptions& options) {
+  SitesOfTables read;
+  for (const std::string& file : options.files) {
+    MeasuredTable table = parse_measured_steps(read_text_file(file), file);
+    for (MeasuredSite& site : measured_sites(table.steps, {options.platform, options.precision})) {
+      read.sites.push_back(std::move(site));
+    }
+    read.left_out.insert(read.left_out.end(), table.left_out.begin(), table.left_out.end());
+  }
+  return read;
+}
+
+void refuse_output(const ValidateOptions& options, const std::vector<MeasuredSite>& sites) {
+  if (options.save && sites.size() > 1) {
+    throw InputError("the steps ran on several platforms or in several precisions", {"", 0, 0, "--save"},
+                     "plans of one of them are saved: give its table alone");
+  }
+  if (!options.output) return;
+  std::vector<std::string> files_read = options.files;
+  for (const MeasuredSite& site : sites) files_read.push_back(site.platform);
+  if (options.device) files_read.push_back(*options.device);
+  refuse_overwriting(options.output, OutputKind::Validation, files_read);
+  if (options.output->ends_with(".csv") || options.output->ends_with(".svg")) return;
+  throw InputError("expected a name that ends in .csv or .svg", {*options.output, 0, 0, "--output"},
+                   "a table of the predictions, or a picture");
+}
+
+Answer answer_validate(const ValidateOptions& options, const Settings& settings) {
+  const SitesOfTables read = read_tables(options);
+  refuse_output(options, read.sites);
+  std::vector<Validation> validations;
+  std::string saved;
+  for (const MeasuredSite& site : read.sites) {
+    const Platform platform = build_platform(load_platform_spec(site.platform));
+    const DeviceDescription device = device_of_site(site, platform, options.device, settings);
+    validations.push_back(validate(site, platform, device));
+    tell_remarks(validations.back().remarks, settings);
+    if (options.save) saved = save_steps(validations.back(), platform, *options.save);
+  }
+  Description answer = describe_validations(validations, read.left_out);
+  if (options.save) answer.text += "\nplans saved; " + saved + " simulates them\n";
+  if (!options.output) return {.text = answer.text, .json = to_json(answer.record)};
+  const bool is_picture = options.output->ends_with(".svg");
+  write_file_atomically(*options.output, is_picture ? validation_picture(validations) : validation_csv(validations));
+  answer.record.emplace_back("file", *options.output);
+  return {.text = answer.text + "\nwritten to " + *options.output + "\n", .json = to_json(answer.record)};
+}
+
+VerbAction configure_validate(CLI::App& command) {
+  auto options = std::make_shared<ValidateOptions>();
+  add_required_list(command, "MEASUREMENTS", options->files, "tables of measured steps, as CSV");
+  add_option(command, "--platform", options->platform,
+             "the platform that they ran on, with devices of one kind: a file, or the name of a shipped one; where the "
+             "table does not say it");
+  add_option(command, "--device", options->device,
+             "the device that computed them: a name from 'stagecraft list devices', or a device file; default: the "
+             "platform's kind");
+  add_option(command, "--precision", options->precision,
+             "fp32, tf32, bf16, fp16 or fp8: the mode that the steps ran in, where the table does not say it; default: "
+             "bf16 or else fp16 where a known device has it, or else that of the device file");
+  add_option(command, "-o,--output", options->output,
+             "write the predictions to this file: a table if its name ends in .csv, a picture if in .svg");
+  add_option(command, "--save", options->save,
+             "write the plan of each step to this folder, and commands that simulate them");
+  return [options](const Settings& settings) { return answer_validate(*options, settings); };
+}
+
+}  // namespace
+
+const Verb validate_verb{
+    .name = "validate",
+    .summary = "predict measured steps; print how far off the predictions are, beside a plain formula's",
+    .configure = configure_validate,
+    .examples = {"stagecraft validate steps.csv --platform dgx-a100",
+                 "stagecraft validate steps.csv --platform dgx-a100 -o predicted.svg"},
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,127 @@
+#include "experiments/measured/validation.hpp"
+
+#include "experiments/measured/step_times.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/activity.hpp"
+#include "sim/base/counted.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+constexpr double kPasses = 3.0;  ///< a backward has twice the operations of its forward
+
+/// The plain formula with the whole peak.
+double plain_time(const MeasuredStep& step, const LayerGraph& graph, const Plan& plan, double peak) {
+  const double passes = kPasses + (step.recompute == RecomputedPart::Blocks ? 1.0 : 0.0);
+  const double flops = passes * graph.work.forward.value() * static_cast<double>(step.global_batch);
+  const auto devices = static_cast<double>(step.pipeline * step.data * step.degrees.devices());
+  const double microbatches = static_cast<double>(plan.microbatches) / static_cast<double>(step.data);
+  const double chunks = static_cast<double>(plan.stages.size()) / static_cast<double>(step.pipeline);
+  return flops / (devices * peak) * (1.0 + static_cast<double>(step.pipeline - 1) / (chunks * microbatches));
+}
+
+/// Scales the plain times so that the mean of their logarithms is that of the measured ones. Returns the share.
+double fit_plain(std::vector<PredictedStep>& steps) {
+  double sum = 0;
+  for (const PredictedStep& each : steps) sum += std::log(each.plain / each.step.time);
+  const double share = std::exp(sum / static_cast<double>(steps.size()));
+  for (PredictedStep& each : steps) each.plain = each.plain / share;
+  return share;
+}
+
+Bytes highest_peak(const Report& report) {
+  Bytes highest(0);
+  for (const DeviceReport& device : report.devices) highest = std::max(highest, device.memory.peak);
+  return highest;
+}
+
+/// What was run, without its name and what was measured.
+MeasuredStep run_alone(MeasuredStep step) {
+  step.name.clear();
+  step.place = {};
+  step.time = Seconds(0);
+  step.peak_memory.reset();
+  return step;
+}
+
+template <class Value>
+StepErrors errors_of(const std::vector<PredictedStep>& steps, const Value& predicted) {
+  std::vector<double> values;
+  std::vector<double> measured;
+  for (const PredictedStep& each : steps) {
+    values.push_back(predicted(each).value());
+    measured.push_back(each.step.time.value());
+  }
+  return step_errors(values, measured);
+}
+
+}  // namespace
+
+Validation validate(const MeasuredSite& site, const Platform& platform, const DeviceDescription& device) {
+  const Activity activity("predicting " + counted(site.steps.size(), "step") + " of " + site.table);
+  Validation validation{site, platform.spec.name, device, {}, 0, {}};
+  StepTimes times(site.steps, platform, device);
+  validation.remarks = times.remarks();
+  const std::vector<double> predicted = times.at(device);
+  const double peak = rate_in(device, device.precision).value();
+  for (std::size_t s = 0; s < site.steps.size(); ++s) {
+    const MeasuredStep& step = site.steps[s];
+    PredictedStep& made = validation.steps.emplace_back();
+    made.step = step;
+    made.time = Seconds(predicted[s]);
+    made.plain = Seconds(plain_time(step, times.graph(s), times.plan(s), peak));
+    if (step.peak_memory) made.peak_memory = highest_peak(evaluate_plan(times.graph(s), platform, times.plan(s)));
+  }
+  validation.plain_share = fit_plain(validation.steps);
+  return validation;
+}
+
+StepErrors time_errors(const Validation& validation) {
+  return errors_of(validation.steps, [](const PredictedStep& each) { return each.time; });
+}
+
+StepErrors plain_errors(const Validation& validation) {
+  return errors_of(validation.steps, [](const PredictedStep& each) { return each.plain; });
+}
+
+double memory_ratio(const PredictedStep& step) {
+  return static_cast<double>(step.peak_memory->value()) / static_cast<double>(step.step.peak_memory->value());
+}
+
+std::optional<StepErrors> memory_errors(const Validation& validation) {
+  std::vector<double> predicted;
+  std::vector<double> measured;
+  for (const PredictedStep& each : validation.steps) {
+    if (!each.peak_memory) continue;
+    predicted.push_back(static_cast<double>(each.peak_memory->value()));
+    measured.push_back(static_cast<double>(each.step.peak_memory->value()));
+  }
+  if (predicted.empty()) return std::nullopt;
+  return step_errors(predicted, measured);
+}
+
+MeasuredNoise measured_noise(const MeasuredSite& site) {
+  std::vector<std::pair<MeasuredStep, std::vector<double>>> runs;
+  for (const MeasuredStep& step : site.steps) {
+    const MeasuredStep run = run_alone(step);
+    auto same = std::ranges::find_if(runs, [&](const auto& each) { return each.first == run; });
+    if (same == runs.end()) same = runs.insert(runs.end(), {run, {}});
+    same->second.push_back(step.time.value());
+  }
+  std::erase_if(runs, [](const auto& each) { return each.second.size() < 2; });
+  if (runs.empty()) return {};
+  std::vector<double> longest;
+  std::vector<double> shortest;
+  for (const auto& [run, times] : runs) {
+    longest.push_back(std::ranges::max(times));
+    shortest.push_back(std::ranges::min(times));
+  }
+  const StepErrors spread = step_errors(longest, shortest);
+  return {runs.size(), spread.median, spread.worst};
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "experiments/measured/measured_site.hpp"
+#include "experiments/measured/step_errors.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/workload/device.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+/// A measured step, and what is computed of it.
+struct PredictedStep {
+  MeasuredStep step;
+  Seconds time;                      ///< evaluated without contention
+  Seconds plain;                     ///< by the plain formula
+  std::optional<Bytes> peak_memory;  ///< of the fullest device; none where it was not measured
+};
+
+/// Predicted over measured peak memory. **Requires** both.
+[[nodiscard]] double memory_ratio(const PredictedStep& step);
+
+/// Runs that were measured several times: how far the longest time is above the shortest, as ratios.
+struct MeasuredNoise {
+  std::size_t runs = 0;
+  double median = 0;
+  double worst = 0;
+};
+
+/// The steps of a site, predicted.
+struct Validation {
+  MeasuredSite site;
+  std::string platform;  ///< its name
+  DeviceDescription device;
+  std::vector<PredictedStep> steps;
+  double plain_share = 0;  ///< of the peak rate, in the plain formula
+  std::vector<std::string> remarks;
+};
+
+/// Predicts the steps of a site. The plain formula is operations / (devices · peak · share) · (1 + (p − 1) / (v · m)), of
+/// a pipeline of p devices with v chunks and m microbatches; operations are three times those of the forward, and four
+/// times with full recomputation. The share is the same for all steps: the geometric mean of those with which each
+/// would be met, so the formula knows the steps that it is compared with.
+/// **Requires** steps, and a platform all of whose devices are `device`. **Throws** as `StepTimes`.
+[[nodiscard]] Validation validate(const MeasuredSite& site, const Platform& platform, const DeviceDescription& device);
+
+[[nodiscard]] StepErrors time_errors(const Validation& validation);
+[[nodiscard]] StepErrors plain_errors(const Validation& validation);
+/// Of the peak memory; none if it was measured of no step.
+[[nodiscard]] std::optional<StepErrors> memory_errors(const Validation& validation);
+/// Of steps of the site that are the same but for their name and what was measured.
+[[nodiscard]] MeasuredNoise measured_noise(const MeasuredSite& site);
+
+}  // namespace stagecraft
