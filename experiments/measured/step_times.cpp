@@ -87,14 +87,17 @@ StepTimes::StepTimes(const std::vector<MeasuredStep>& steps, const Platform& pla
   }
 }
 
+Seconds StepTimes::time(std::size_t step) const {
+  return evaluate_iteration(graph(step), platform_, require_schedule(graph(step), platform_, plan(step)));
+}
+
+Report StepTimes::report(std::size_t step) const { return evaluate_plan(graph(step), platform_, plan(step)); }
+
 std::vector<double> StepTimes::at(const DeviceDescription& device) {
   for (Network& network : networks_) retime(network.profile, device);
   std::vector<double> times;
   times.reserve(runs_.size());
-  for (const Run& run : runs_) {
-    const LayerGraph& graph = networks_[run.network].profile.graph;
-    times.push_back(evaluate_iteration(graph, platform_, require_schedule(graph, platform_, run.plan)).value());
-  }
+  for (std::size_t s = 0; s < runs_.size(); ++s) times.push_back(time(s).value());
   return times;
 }
 

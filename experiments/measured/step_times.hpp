@@ -3,6 +3,7 @@
 #include "experiments/measured/measured_steps.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
+#include "sim/model/report.hpp"
 #include "sim/workload/retimed_profile.hpp"
 
 #include <cstddef>
@@ -31,6 +32,11 @@ class StepTimes {
   /// Of a step: the profile of a member of its groups, and its plan.
   [[nodiscard]] const LayerGraph& graph(std::size_t step) const { return networks_[runs_[step].network].profile.graph; }
   [[nodiscard]] const Plan& plan(std::size_t step) const { return runs_[step].plan; }
+
+  /// Of a step, by the constants that were given last, at first those of the device.
+  [[nodiscard]] Seconds time(std::size_t step) const;
+  /// The same and everything else. **Cost** several times that of `time`.
+  [[nodiscard]] Report report(std::size_t step) const;
 
   /// On the files of the networks: keys that were not read, a length of samples that was chosen.
   [[nodiscard]] const std::vector<std::string>& remarks() const { return remarks_; }

@@ -1,13 +1,11 @@
 #include "experiments/measured/validation.hpp"
 
 #include "experiments/measured/step_times.hpp"
-#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/activity.hpp"
 #include "sim/base/counted.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -48,6 +46,19 @@ MeasuredStep run_alone(MeasuredStep step) {
   return step;
 }
 
+/// The number of each step's run.
+std::vector<std::size_t> runs_of(const std::vector<MeasuredStep>& steps) {
+  std::vector<MeasuredStep> known;
+  std::vector<std::size_t> runs;
+  for (const MeasuredStep& step : steps) {
+    const MeasuredStep run = run_alone(step);
+    const auto found = std::ranges::find(known, run);
+    runs.push_back(static_cast<std::size_t>(found - known.begin()));
+    if (found == known.end()) known.push_back(run);
+  }
+  return runs;
+}
+
 template <class Value>
 StepErrors errors_of(const std::vector<PredictedStep>& steps, const Value& predicted) {
   std::vector<double> values;
@@ -64,17 +75,23 @@ StepErrors errors_of(const std::vector<PredictedStep>& steps, const Value& predi
 Validation validate(const MeasuredSite& site, const Platform& platform, const DeviceDescription& device) {
   const Activity activity("predicting " + counted(site.steps.size(), "step") + " of " + site.table);
   Validation validation{site, platform.spec.name, device, {}, 0, {}};
-  StepTimes times(site.steps, platform, device);
+  const StepTimes times(site.steps, platform, device);
   validation.remarks = times.remarks();
-  const std::vector<double> predicted = times.at(device);
+  const std::vector<std::size_t> runs = runs_of(site.steps);
   const double peak = rate_in(device, device.precision).value();
   for (std::size_t s = 0; s < site.steps.size(); ++s) {
     const MeasuredStep& step = site.steps[s];
     PredictedStep& made = validation.steps.emplace_back();
     made.step = step;
-    made.time = Seconds(predicted[s]);
+    made.run = runs[s];
     made.plain = Seconds(plain_time(step, times.graph(s), times.plan(s), peak));
-    if (step.peak_memory) made.peak_memory = highest_peak(evaluate_plan(times.graph(s), platform, times.plan(s)));
+    if (step.peak_memory) {
+      const Report report = times.report(s);
+      made.time = report.iterations.back();
+      made.peak_memory = highest_peak(report);
+    } else {
+      made.time = times.time(s);
+    }
   }
   validation.plain_share = fit_plain(validation.steps);
   return validation;
@@ -104,24 +121,19 @@ std::optional<StepErrors> memory_errors(const Validation& validation) {
   return step_errors(predicted, measured);
 }
 
-MeasuredNoise measured_noise(const MeasuredSite& site) {
-  std::vector<std::pair<MeasuredStep, std::vector<double>>> runs;
-  for (const MeasuredStep& step : site.steps) {
-    const MeasuredStep run = run_alone(step);
-    auto same = std::ranges::find_if(runs, [&](const auto& each) { return each.first == run; });
-    if (same == runs.end()) same = runs.insert(runs.end(), {run, {}});
-    same->second.push_back(step.time.value());
-  }
-  std::erase_if(runs, [](const auto& each) { return each.second.size() < 2; });
-  if (runs.empty()) return {};
+MeasuredNoise measured_noise(const Validation& validation) {
+  std::vector<std::vector<double>> runs(validation.steps.size());
+  for (const PredictedStep& each : validation.steps) runs[each.run].push_back(each.step.time.value());
   std::vector<double> longest;
   std::vector<double> shortest;
-  for (const auto& [run, times] : runs) {
+  for (const std::vector<double>& times : runs) {
+    if (times.size() < 2) continue;
     longest.push_back(std::ranges::max(times));
     shortest.push_back(std::ranges::min(times));
   }
+  if (longest.empty()) return {};
   const StepErrors spread = step_errors(longest, shortest);
-  return {runs.size(), spread.median, spread.worst};
+  return {longest.size(), spread.median, spread.worst};
 }
 
 }  // namespace stagecraft

@@ -16,6 +16,7 @@ namespace stagecraft {
 /// A measured step, and what is computed of it.
 struct PredictedStep {
   MeasuredStep step;
+  std::size_t run = 0;               ///< alike of steps that differ in their name and in what was measured alone
   Seconds time;                      ///< evaluated without contention
   Seconds plain;                     ///< by the plain formula
   std::optional<Bytes> peak_memory;  ///< of the fullest device; none where it was not measured
@@ -52,7 +53,6 @@ struct Validation {
 [[nodiscard]] StepErrors plain_errors(const Validation& validation);
 /// Of the peak memory; none if it was measured of no step.
 [[nodiscard]] std::optional<StepErrors> memory_errors(const Validation& validation);
-/// Of steps of the site that are the same but for their name and what was measured.
-[[nodiscard]] MeasuredNoise measured_noise(const MeasuredSite& site);
+[[nodiscard]] MeasuredNoise measured_noise(const Validation& validation);
 
 }  // namespace stagecraft

@@ -52,7 +52,7 @@ std::string errors_text(const std::vector<Validation>& validations) {
                             percent(line.errors.mean), percent(line.errors.worst), rank_text(line.errors)});
       site.assign(3, "");
     }
-    if (const MeasuredNoise noise = measured_noise(validation.site); noise.runs > 0) {
+    if (const MeasuredNoise noise = measured_noise(validation); noise.runs > 0) {
       table.rows.push_back({"", "", "", "measured again", std::to_string(noise.runs), "", percent(noise.median), "",
                             percent(noise.worst), ""});
     }
@@ -93,6 +93,7 @@ Detail::List steps_list(const Validation& validation) {
   Detail::List list;
   for (const PredictedStep& each : validation.steps) {
     list.push_back(Detail::Record{{"name", each.step.name},
+                                  {"run", static_cast<std::int64_t>(each.run)},
                                   {"measured_s", each.step.time.value()},
                                   {"predicted_s", each.time.value()},
                                   {"plain_s", each.plain.value()},
@@ -104,7 +105,7 @@ Detail::List steps_list(const Validation& validation) {
 
 Detail::Record record_of(const Validation& validation) {
   const auto memory = memory_errors(validation);
-  const MeasuredNoise noise = measured_noise(validation.site);
+  const MeasuredNoise noise = measured_noise(validation);
   return {{"table", validation.site.table},
           {"platform", validation.platform},
           {"device", validation.device.name},
@@ -136,11 +137,12 @@ Description describe_validations(const std::vector<Validation>& validations, con
 
 std::string validation_csv(const std::vector<Validation>& validations) {
   std::string text =
-      "table,platform,precision,name,measured_s,predicted_s,plain_s,measured_memory_bytes,predicted_memory_bytes\n";
+      "table,platform,precision,name,run,measured_s,predicted_s,plain_s,measured_memory_bytes,"
+      "predicted_memory_bytes\n";
   for (const Validation& validation : validations) {
     for (const PredictedStep& each : validation.steps) {
-      fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{}\n", name_of(validation.site),
-                     validation.platform, precision_of(validation), each.step.name, each.step.time.value(),
+      fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{:.6g},{:.6g},{:.6g},{},{}\n", name_of(validation.site),
+                     validation.platform, precision_of(validation), each.step.name, each.run, each.step.time.value(),
                      each.time.value(), each.plain.value(), csv_bytes(each.step.peak_memory),
                      csv_bytes(each.peak_memory));
     }

@@ -13,8 +13,8 @@ namespace stagecraft {
 [[nodiscard]] Description describe_validations(const std::vector<Validation>& validations,
                                                const std::vector<LeftOutStep>& left_out);
 
-/// A row for each step, with a header: `table,platform,precision,name,measured_s,predicted_s,plain_s,
-/// measured_memory_bytes,predicted_memory_bytes`. Times and sizes that there are not are empty.
+/// A row for each step, with a header: `table,platform,precision,name,run,measured_s,predicted_s,plain_s,
+/// measured_memory_bytes,predicted_memory_bytes`. Times have six digits; sizes that there are not are empty.
 [[nodiscard]] std::string validation_csv(const std::vector<Validation>& validations);
 
 /// Predicted against measured times, and beside them those of the plain formula, as an SVG image with logarithmic axes.

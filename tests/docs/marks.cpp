@@ -6,6 +6,7 @@
 #include "sim/base/text.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/docs/all_reduce_figures.hpp"
+#include "tests/docs/validation_tables.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -37,6 +38,10 @@ std::string table_text(const std::string& argument) {
   const std::string schedule = "options of schedule ";
   if (argument.starts_with(planner)) return option_table(find_planner(argument.substr(planner.size())).options);
   if (argument.starts_with(schedule)) return option_table(require_family(argument.substr(schedule.size())).parameters);
+  const std::string validation = "errors of validation ";
+  const std::string left_out = "left out of validation ";
+  if (argument.starts_with(validation)) return validation_table(argument.substr(validation.size()));
+  if (argument.starts_with(left_out)) return left_out_table(argument.substr(left_out.size()));
   throw InputError("unknown table " + quote(argument), {}, "write '" + planner + "NAME' or '" + schedule + "NAME'");
 }
 
@@ -71,6 +76,7 @@ std::string filled(const Mark& mark, StudyResults& results) {
   if (mark.kind == "table") return table_text(mark.argument);
   if (mark.kind == "list") return list_text(mark.argument);
   if (mark.kind == "figure" && mark.argument.starts_with("all-reduce=")) return all_reduce_text(mark.argument);
+  if (mark.kind == "figure" && mark.argument.starts_with("validation=")) return validation_figure(mark.argument);
   if (mark.kind == "figure" && !has_results(mark.argument, results)) return mark.content;  // of a long study
   if (mark.kind == "figure") return figure_text(mark.argument, results);
   throw InputError("unknown kind of mark " + quote(mark.kind), {}, "write 'table', 'list' or 'figure'");

@@ -12,9 +12,11 @@ namespace stagecraft::test {
 /// The kinds of marks:
 ///
 ///     <!-- table: options of planner NAME -->     on a line of its own, as is its end; also `of schedule NAME`
+///     <!-- table: errors of validation NAME -->   likewise; also `left out of` (tests/docs/validation_tables.hpp)
 ///     <!-- list: KIND -->                         names as `stagecraft list KIND`, by name; `KIND; link=a/NAME.md`
 ///     links
 ///     <!-- figure: study=NAME; …; show=FIGURE --> one figure of a study's report (tests/docs/study_figures.hpp)
+///     <!-- figure: validation=NAME; … -->         one of predicted steps (tests/docs/validation_tables.hpp)
 ///     <!-- figure: all-reduce=PLATFORM; … -->     a bus bandwidth (tests/docs/all_reduce_figures.hpp)
 ///
 /// **Throws** InputError for a mark that is none of these or names what does not exist.

@@ -1,0 +1,178 @@
+#include "tests/docs/validation_tables.hpp"
+
+#include "experiments/measured/validation.hpp"
+#include "experiments/view/table.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/csv_file.hpp"
+#include "sim/io/text_file.hpp"
+#include "tests/docs/mark_keys.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+namespace stagecraft::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kErrorsHead =
+    "\n| Source | Precision | Compared | Steps | Signed median | Median | Mean | Worst | Rank |\n"
+    "|---|---|---|--:|--:|--:|--:|--:|--:|\n";
+
+/// The rows of a table that have one platform and one precision.
+struct ShownSite {
+  std::string platform;
+  std::string precision;
+  Validation validation;
+};
+
+fs::path kept(const std::string& name) { return fs::path(STAGECRAFT_SOURCE_DIR) / "docs/validation" / (name + ".csv"); }
+
+double number(const std::string& text) { return required("docs/validation", parse_number(text)); }
+
+std::optional<Bytes> bytes_of(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  return Bytes(required("docs/validation", parse_count(text)));
+}
+
+std::vector<ShownSite> sites_of(const std::string& name) {
+  const CsvTable csv(read_text_file(kept(name).string()), kept(name).string());
+  std::vector<ShownSite> sites;
+  for (std::size_t row = 0; row < csv.rows(); ++row) {
+    const auto field = [&](const char* column) { return csv.at(row, csv.column(column)); };
+    const std::string platform = field("platform");
+    const std::string precision = field("precision");
+    auto site = std::ranges::find_if(
+        sites, [&](const ShownSite& each) { return each.platform == platform && each.precision == precision; });
+    if (site == sites.end()) site = sites.insert(sites.end(), {platform, precision, {}});
+    PredictedStep& step = site->validation.steps.emplace_back();
+    step.run = static_cast<std::size_t>(number(field("run")));
+    step.step.time = Seconds(number(field("measured_s")));
+    step.time = Seconds(number(field("predicted_s")));
+    step.plain = Seconds(number(field("plain_s")));
+    step.step.peak_memory = bytes_of(field("measured_memory_bytes"));
+    step.peak_memory = bytes_of(field("predicted_memory_bytes"));
+  }
+  return sites;
+}
+
+std::vector<std::string> all_tables() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(fs::path(STAGECRAFT_SOURCE_DIR) / "docs/validation")) {
+    if (entry.path().extension() == ".csv") names.push_back(entry.path().stem().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string rank_text(const StepErrors& errors) { return errors.rank ? fmt::format("{:.3f}", *errors.rank) : "–"; }
+
+std::string error_row(const std::string& source, const std::string& precision, const std::string& what,
+                      std::size_t steps, const StepErrors& errors) {
+  return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", source, precision, what, steps,
+                     signed_percent(errors.signed_median), percent(errors.median), percent(errors.mean),
+                     percent(errors.worst), rank_text(errors));
+}
+
+std::size_t steps_with_memory(const Validation& validation) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(validation.steps, [](const PredictedStep& step) { return step.peak_memory.has_value(); }));
+}
+
+std::string rows_of(const std::string& source, const ShownSite& site) {
+  const Validation& validation = site.validation;
+  const std::size_t steps = validation.steps.size();
+  std::string text = error_row(source, site.precision, "time", steps, time_errors(validation));
+  text += error_row("", "", "plain formula", steps, plain_errors(validation));
+  if (const auto memory = memory_errors(validation)) {
+    text += error_row("", "", "peak memory", steps_with_memory(validation), *memory);
+  }
+  if (const MeasuredNoise noise = measured_noise(validation); noise.runs > 0) {
+    text += fmt::format("| | | measured again | {} | | {} | | {} | |\n", noise.runs, percent(noise.median),
+                        percent(noise.worst));
+  }
+  return text;
+}
+
+std::string error_figure(const StepErrors& errors, const std::string& show) {
+  if (show == "signed_median") return signed_percent(errors.signed_median);
+  if (show == "median") return percent(errors.median);
+  if (show == "mean") return percent(errors.mean);
+  if (show == "worst") return percent(errors.worst);
+  if (show == "rank") return rank_text(errors);
+  throw InputError("a validation has no figure " + quote(show));
+}
+
+std::string figure_of(const Validation& validation, const std::string& show) {
+  if (show == "steps") return std::to_string(validation.steps.size());
+  if (show.starts_with("plain_")) return error_figure(plain_errors(validation), show.substr(6));
+  if (!show.starts_with("memory_")) return error_figure(time_errors(validation), show);
+  if (const auto memory = memory_errors(validation)) return error_figure(*memory, show.substr(7));
+  throw InputError("the validation has no measured memory");
+}
+
+std::string figure_of_all(const std::string& show) {
+  std::size_t steps = 0;
+  std::vector<double> medians;
+  for (const std::string& name : all_tables()) {
+    for (const ShownSite& site : sites_of(name)) {
+      steps += site.validation.steps.size();
+      medians.push_back(time_errors(site.validation).median);
+    }
+  }
+  if (show == "steps") return std::to_string(steps);
+  if (show == "tables") return std::to_string(all_tables().size());
+  if (show == "least_median") return percent(std::ranges::min(medians));
+  if (show == "largest_median") return percent(std::ranges::max(medians));
+  throw InputError("all validations have no figure " + quote(show));
+}
+
+}  // namespace
+
+std::string validation_table(const std::string& name) {
+  std::string text = kErrorsHead;
+  for (const std::string& table : name == "all" ? all_tables() : std::vector{name}) {
+    for (const ShownSite& site : sites_of(table)) {
+      text += rows_of(name == "all" ? "[" + table + "](#" + table + ")" : site.platform, site);
+    }
+  }
+  return text;
+}
+
+std::string left_out_table(const std::string& name) {
+  const fs::path file = fs::path(STAGECRAFT_SOURCE_DIR) / "validation" / (name + ".csv");
+  std::string text = "\n| Left out | Reason |\n|---|---|\n";
+  for (const LeftOutStep& step : parse_measured_steps(read_text_file(file.string()), file.string()).left_out) {
+    text += "| `" + step.name + "` | " + step.reason + " |\n";
+  }
+  return text;
+}
+
+std::string validation_figure(const std::string& argument) {
+  std::string name;
+  std::string show;
+  std::string platform;
+  std::string precision;
+  const std::array<std::pair<const char*, std::string*>, 4> known{
+      {{"validation", &name}, {"show", &show}, {"platform", &platform}, {"precision", &precision}}};
+  for (const auto& [key, value] : keys_of(argument)) {
+    const auto* const found = std::ranges::find(known, key, &std::pair<const char*, std::string*>::first);
+    if (found == known.end()) throw InputError("a figure of a validation has no key " + quote(key));
+    *found->second = value;
+  }
+  if (name == "all") return figure_of_all(show);
+  std::vector<ShownSite> sites = sites_of(name);
+  std::erase_if(sites, [&](const ShownSite& site) {
+    return (!platform.empty() && site.platform != platform) || (!precision.empty() && site.precision != precision);
+  });
+  if (sites.size() == 1) return figure_of(sites.front().validation, show);
+  throw InputError(fmt::format("{} sites of the validation {} fit", sites.size(), quote(name)));
+}
+
+}  // namespace stagecraft::test

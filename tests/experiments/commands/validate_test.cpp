@@ -1,0 +1,84 @@
+#include "tests/experiments/commands/toy.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace stagecraft::validate_command_test {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kNetwork = R"(schema: stagecraft/architecture/1
+architecture: small
+family: gpt
+layers: 4
+hidden: 256
+heads: 4
+sequence: 128
+)";
+
+std::vector<std::string> words_of(const std::string& line) {
+  std::istringstream in(line);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+}  // namespace
+
+// The profile of a plan has times that are rounded to the nanosecond, those of steps are not.
+TEST_CASE("validate: the commands that are saved simulate each step as it was predicted") {
+  const Folder folder;
+  write(folder.file("gpt.yaml"), kNetwork);
+  write(folder.file("steps.csv"),
+        "name,model,layers,hidden,sequence,microbatch_size,global_batch,pipeline,data,tensor,chunks,layout,zero,"
+        "recompute,"
+        "optimizer,platform,iteration_time,peak_memory\n"
+        "file,gpt.yaml,,,,2,16,2,2,1,,,,,,dgx-a100,1 s,1 GiB\n"
+        "sizes,gpt.yaml,8,512,64,2,16,2,1,2,2,,1,full,,dgx-a100,1 s,1 GiB\n"
+        "stages,gpt.yaml,6,,,1,8,2,1,1,,Et|tttttL,,,mixed-16,dgx-a100,1 s,1 GiB\n"
+        "known,bert-base,,,64,4,16,1,4,1,,,2,,,dgx-a100,1 s,1 GiB\n");
+  const Ran ran = run({"validate", folder.file("steps.csv"), "--save", folder.file("runs"), "--json"});
+  REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  const Json steps = Json::parse(ran.out)["sites"][0]["steps"];
+  std::istringstream commands(read(folder.file("runs/commands.sh")));
+  std::size_t count = 0;
+  for (std::string line; std::getline(commands, line); ++count) {
+    std::vector<std::string> words = words_of(line);
+    CHECK(words.front() == "stagecraft");
+    words.erase(words.begin());
+    words.emplace_back("--json");
+    const Ran simulated = run(words);
+    REQUIRE_MESSAGE(simulated.code == 0, line << '\n' << simulated.err);
+    const Json report = Json::parse(simulated.out);
+    CHECK(report["iteration_time_s"].get<double>() ==
+          doctest::Approx(steps[count]["predicted_s"].get<double>()).epsilon(1e-4));
+    std::int64_t peak = 0;
+    for (const Json& device : report["devices"]) peak = std::max(peak, device["peak_memory_bytes"].get<std::int64_t>());
+    CHECK(peak == steps[count]["predicted_memory_bytes"]);
+  }
+  CHECK(count == 4);
+}
+
+TEST_CASE("validate: several tables have a line each, a single one its steps, and rows that are left out are named") {
+  const Folder folder;
+  write(folder.file("a.csv"),
+        "name,model,microbatch_size,global_batch,iteration_time,left_out,source\n"
+        "one,bert-base,2,16,0.2 s,,a page\ntwo,bert-base,,,,no batch is given,another\n");
+  write(folder.file("b.csv"), "model,microbatch_size,global_batch,iteration_time\nbert-base,2,32,0.4 s\n");
+  const Ran alone = run({"validate", folder.file("a.csv"), "--platform", "dgx-a100"});
+  REQUIRE_MESSAGE(alone.code == 0, alone.err);
+  CHECK(alone.out.find("\none ") != std::string::npos);
+  CHECK(alone.out.find("\ntwo       no batch is given\n") != std::string::npos);
+  const Ran both = run({"validate", folder.file("a.csv"), folder.file("b.csv"), "--platform", "dgx-a100"});
+  REQUIRE_MESSAGE(both.code == 0, both.err);
+  CHECK(both.out.find("\nb      dgx-a100  bf16       time ") != std::string::npos);
+  CHECK(both.out.find("\none ") == std::string::npos);
+  CHECK(both.out.find("\nrow 1 ") == std::string::npos);
+}
+
+}  // namespace stagecraft::validate_command_test
