@@ -141,6 +141,7 @@ MeasuredStep read_step(const CsvTable& table, std::size_t number) {
   step.place.key.clear();
   step.name = name_of(row, number);
   step.model = row.required("model");
+  step.framework = row.text("framework").value_or("");
   step.sizes = read_sizes(row);
   step.platform = row.text("platform");
   step.precision = row.text("precision");
@@ -196,7 +197,7 @@ const std::vector<std::string>& measured_columns() {
         "name",        "model",    "sequence",  "platform",        "precision", "microbatch_size",   "global_batch",
         "pipeline",    "data",     "tensor",    "context",         "expert",    "sequence_parallel", "chunks",
         "layout",      "zero",     "optimizer", "gradient_bucket", "recompute", "iteration_time",    "iteration_time_s",
-        "peak_memory", "left_out", "source"};
+        "peak_memory", "left_out", "framework", "source"};
     all.insert(all.end(), size_columns().begin(), size_columns().end());
     return all;
   }();

@@ -20,10 +20,11 @@ enum class RecomputedPart { Nothing, Blocks };
 
 /// A training step that was measured, and the run that it was part of.
 struct MeasuredStep {
-  InputPlace place;   ///< of its row
-  std::string name;   ///< `row 3` where the table has no names
-  std::string model;  ///< a network, or a file relative to the table
-  FileValues sizes;   ///< in place of those of an architecture file
+  InputPlace place;       ///< of its row
+  std::string name;       ///< `row 3` where the table has no names
+  std::string framework;  ///< what ran it
+  std::string model;      ///< a network, or a file relative to the table
+  FileValues sizes;       ///< in place of those of an architecture file
   std::optional<std::int64_t> sequence;
   std::optional<std::string> platform;  ///< as `model`; none where the table leaves it open
   std::optional<std::string> precision;

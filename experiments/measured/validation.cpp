@@ -10,7 +10,8 @@
 namespace stagecraft {
 namespace {
 
-constexpr double kPasses = 3.0;  ///< a backward has twice the operations of its forward
+constexpr double kSingular = 1e-9;  ///< relative determinant of equations that do not tell both unknowns
+constexpr double kPasses = 3.0;     ///< a backward has twice the operations of its forward
 
 /// The plain formula with the whole peak.
 double plain_time(const MeasuredStep& step, const LayerGraph& graph, const Plan& plan, double peak) {
@@ -35,6 +36,22 @@ Bytes highest_peak(const Report& report) {
   Bytes highest(0);
   for (const DeviceReport& device : report.devices) highest = std::max(highest, device.memory.peak);
   return highest;
+}
+
+/// By step whose peak memory was measured, in bytes.
+struct MemoryPeaks {
+  std::vector<double> predicted;
+  std::vector<double> measured;
+};
+
+MemoryPeaks memory_peaks(const Validation& validation) {
+  MemoryPeaks peaks;
+  for (const PredictedStep& each : validation.steps) {
+    if (!each.peak_memory) continue;
+    peaks.predicted.push_back(static_cast<double>(each.peak_memory->value()));
+    peaks.measured.push_back(static_cast<double>(each.step.peak_memory->value()));
+  }
+  return peaks;
 }
 
 /// What was run, without its name and what was measured.
@@ -110,15 +127,35 @@ double memory_ratio(const PredictedStep& step) {
 }
 
 std::optional<StepErrors> memory_errors(const Validation& validation) {
-  std::vector<double> predicted;
-  std::vector<double> measured;
-  for (const PredictedStep& each : validation.steps) {
-    if (!each.peak_memory) continue;
-    predicted.push_back(static_cast<double>(each.peak_memory->value()));
-    measured.push_back(static_cast<double>(each.step.peak_memory->value()));
+  const MemoryPeaks peaks = memory_peaks(validation);
+  if (peaks.predicted.empty()) return std::nullopt;
+  return step_errors(peaks.predicted, peaks.measured);
+}
+
+std::optional<MemoryFit> memory_fit(const Validation& validation) {
+  MemoryPeaks peaks = memory_peaks(validation);
+  const std::size_t count = peaks.predicted.size();
+  if (count < 4) return std::nullopt;
+  double uu = 0;  // of the equations factor · u + offset · v = 1 with u = predicted / measured, v = 1 / measured
+  double uv = 0;
+  double vv = 0;
+  double u1 = 0;
+  double v1 = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double u = peaks.predicted[i] / peaks.measured[i];
+    const double v = 1.0 / peaks.measured[i];
+    uu += u * u;
+    uv += u * v;
+    vv += v * v;
+    u1 += u;
+    v1 += v;
   }
-  if (predicted.empty()) return std::nullopt;
-  return step_errors(predicted, measured);
+  const double determinant = uu * vv - uv * uv;
+  if (determinant <= kSingular * uu * vv) return std::nullopt;
+  const double factor = (u1 * vv - v1 * uv) / determinant;
+  const double offset = (v1 * uu - u1 * uv) / determinant;
+  for (double& peak : peaks.predicted) peak = factor * peak + offset;
+  return MemoryFit{factor, Bytes(std::llround(offset)), step_errors(peaks.predicted, peaks.measured)};
 }
 
 MeasuredNoise measured_noise(const Validation& validation) {

@@ -53,6 +53,18 @@ struct Validation {
 [[nodiscard]] StepErrors plain_errors(const Validation& validation);
 /// Of the peak memory; none if it was measured of no step.
 [[nodiscard]] std::optional<StepErrors> memory_errors(const Validation& validation);
+
+/// What a monitor such as nvidia-smi shows beside what is allocated: factor · predicted + offset, by least squares of
+/// relative errors. The factor stands for fragmentation, the offset for contexts and communicators.
+struct MemoryFit {
+  double factor = 1;
+  Bytes offset;
+  StepErrors errors;  ///< with both
+};
+/// **Requires** that peak memory was measured of some steps. None where they do not tell both constants: of fewer than
+/// four, and where all predictions are alike.
+[[nodiscard]] std::optional<MemoryFit> memory_fit(const Validation& validation);
+
 [[nodiscard]] MeasuredNoise measured_noise(const Validation& validation);
 
 }  // namespace stagecraft

@@ -37,6 +37,11 @@ std::vector<ErrorLine> lines_of(const Validation& validation) {
     const auto measured =
         std::ranges::count_if(validation.steps, [](const PredictedStep& step) { return step.peak_memory.has_value(); });
     lines.push_back({"peak memory", static_cast<std::size_t>(measured), *memory});
+    if (const auto fit = memory_fit(validation)) {
+      lines.push_back({fmt::format("{:.2f} x it {} {}", fit->factor, fit->offset < Bytes(0) ? '-' : '+',
+                                   format_human_bytes(fit->offset < Bytes(0) ? Bytes(0) - fit->offset : fit->offset)),
+                       static_cast<std::size_t>(measured), fit->errors});
+    }
   }
   return lines;
 }
@@ -103,8 +108,19 @@ Detail::List steps_list(const Validation& validation) {
   return list;
 }
 
+Detail memory_record(const Validation& validation) {
+  const auto errors = memory_errors(validation);
+  if (!errors) return {};
+  Detail::Record record = to_record(*errors);
+  if (const auto fit = memory_fit(validation)) {
+    record.emplace_back("factor", fit->factor);
+    record.emplace_back("offset_bytes", fit->offset.value());
+    record.emplace_back("with_both", to_record(fit->errors));
+  }
+  return record;
+}
+
 Detail::Record record_of(const Validation& validation) {
-  const auto memory = memory_errors(validation);
   const MeasuredNoise noise = measured_noise(validation);
   return {{"table", validation.site.table},
           {"platform", validation.platform},
@@ -113,7 +129,7 @@ Detail::Record record_of(const Validation& validation) {
           {"time", to_record(time_errors(validation))},
           {"plain", to_record(plain_errors(validation))},
           {"plain_share", validation.plain_share},
-          {"memory", memory ? Detail(to_record(*memory)) : Detail()},
+          {"memory", memory_record(validation)},
           {"noise",
            Detail::Record{
                {"runs", static_cast<std::int64_t>(noise.runs)}, {"median", noise.median}, {"worst", noise.worst}}},

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -92,6 +93,11 @@ std::string rows_of(const std::string& source, const ShownSite& site) {
   text += error_row("", "", "plain formula", steps, plain_errors(validation));
   if (const auto memory = memory_errors(validation)) {
     text += error_row("", "", "peak memory", steps_with_memory(validation), *memory);
+    if (const auto fit = memory_fit(validation)) {
+      const std::string with = fmt::format("{:.2f} × it {} {:.1f} GiB", fit->factor, fit->offset < Bytes(0) ? "−" : "+",
+                                           std::abs(static_cast<double>(fit->offset.value())) / (1 << 30));
+      text += error_row("", "", with, steps_with_memory(validation), fit->errors);
+    }
   }
   if (const MeasuredNoise noise = measured_noise(validation); noise.runs > 0) {
     text += fmt::format("| | | measured again | {} | | {} | | {} | |\n", noise.runs, percent(noise.median),
@@ -112,6 +118,7 @@ std::string error_figure(const StepErrors& errors, const std::string& show) {
 std::string figure_of(const Validation& validation, const std::string& show) {
   if (show == "steps") return std::to_string(validation.steps.size());
   if (show.starts_with("plain_")) return error_figure(plain_errors(validation), show.substr(6));
+  if (show.starts_with("fitted_memory_")) return error_figure(memory_fit(validation).value().errors, show.substr(14));
   if (!show.starts_with("memory_")) return error_figure(time_errors(validation), show);
   if (const auto memory = memory_errors(validation)) return error_figure(*memory, show.substr(7));
   throw InputError("the validation has no measured memory");

@@ -66,6 +66,27 @@ TEST_CASE("measured steps: columns say the run, in any order, and an empty field
   CHECK_FALSE(steps[1].sequence);
 }
 
+TEST_CASE("measured steps: sizes, layouts, where it ran, memory, and rows that are left out") {
+  const MeasuredTable table = parse_measured_steps(
+      kHead +
+          ",layers,vocabulary,layout,optimizer,platform,precision,peak_memory,left_out,framework,source\n"
+          "gpt.yaml,1,8,1 s,6,512,Et*2|t*4L,mixed-16,p.yaml,fp16,2 GiB,,ours,a page\n"
+          "gpt.yaml,,,,,,,,,,,no time is given,,another\n",
+      "s.csv");
+  REQUIRE(table.steps.size() == 1);
+  const MeasuredStep& step = table.steps.front();
+  CHECK(step.sizes == FileValues{{"layers", std::int64_t{6}}, {"vocabulary", std::int64_t{512}}});
+  CHECK(step.layout.value().stages == std::vector<LayoutStage>{"Ett", "ttttL"});
+  CHECK(step.optimizer == OptimizerRecipe::Mixed16);
+  CHECK(step.platform == "p.yaml");
+  CHECK(step.precision == "fp16");
+  CHECK(step.peak_memory == Bytes(std::int64_t{2} << 30));
+  CHECK(step.framework == "ours");
+  REQUIRE(table.left_out.size() == 1);
+  CHECK(table.left_out.front().name == "row 2");
+  CHECK(table.left_out.front().reason == "no time is given");
+}
+
 TEST_CASE("measured steps: wrong tables are refused at their place") {
   CHECK(refusal("model,microbatch_size,global_batch\nx,1,1\n").find("the column 'iteration_time' is missing") !=
         std::string::npos);

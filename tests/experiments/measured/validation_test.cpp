@@ -82,6 +82,23 @@ TEST_CASE("validation: the plain formula") {
   CHECK(first * validation.plain_share == doctest::Approx(flops / rate_in(device(), Precision::Bf16).value()));
 }
 
+// A monitor that shows 1.25 times the predicted peak and half a GiB.
+TEST_CASE("validation: what a monitor shows beside what is allocated is found again") {
+  MeasuredSite site = site_of(
+      "a,bert-base,2,16,1,none,1 s,1 GiB\nb,bert-base,2,16,4,none,1 s,1 GiB\nc,bert-base,4,64,2,none,1 s,1 GiB\n"
+      "d,bert-base,8,64,1,none,1 s,1 GiB\n");
+  Validation validation = validate(site, dgx(), device());
+  for (PredictedStep& each : validation.steps) {
+    each.step.peak_memory = Bytes(each.peak_memory->value() * 5 / 4 + (std::int64_t{1} << 29));
+  }
+  const MemoryFit fit = memory_fit(validation).value();
+  CHECK(fit.factor == doctest::Approx(1.25).epsilon(1e-6));
+  CHECK(static_cast<double>(fit.offset.value()) == doctest::Approx(double{1 << 29}).epsilon(1e-5));
+  CHECK(fit.errors.worst < 1e-8);
+  validation.steps.pop_back();
+  CHECK_FALSE(memory_fit(validation));
+}
+
 TEST_CASE("validation: what was measured again shows the noise") {
   const Validation validation = validate(
       site_of("a,bert-base,2,16,1,none,2 s,\nb,bert-base,2,16,1,none,2.2 s,1 GiB\nc,bert-base,2,32,1,none,3 s,\n"
