@@ -20,7 +20,7 @@ ComputedChoice computed_as(const MeasuredStep& step, const DeviceDescription& de
   computed.sequence = step.sequence;
   computed.precision = to_string(device.precision);
   computed.granularity = "block";
-  if (step.recompute == RecomputedPart::Attention) computed.selective_recompute = true;
+  if (step.training.recompute == RecomputedPart::Attention) computed.selective_recompute = true;
   return computed;
 }
 

@@ -8,7 +8,7 @@
 namespace stagecraft {
 
 /// Writes the plan of each step to `FOLDER/NAME.yaml`, the network of a step that replaces sizes of its file to
-/// `FOLDER/NAME.network.yaml`, and to `FOLDER/commands.sh` the command that simulates each. Returns the name of the last.
+/// `FOLDER/NAME.network.yaml`, and the command that simulates each to `FOLDER/commands.sh`, whose name is returned.
 /// **Throws** InputError as `PlanFolder`, for names that are not unique too.
 [[nodiscard]] std::string save_steps(const Validation& validation, const Platform& platform, const std::string& folder);
 

@@ -29,16 +29,16 @@ MegatronRun run_of(const MeasuredStep& step) {
   run.pipeline = step.pipeline;
   run.degrees = step.degrees;
   run.layout = step.layout;
-  if (step.chunks > 1) (step.layout ? run.virtual_stages : run.split.chunks) = step.chunks;
+  if (step.chunks > 1) (step.layout ? run.split.virtual_stages : run.split.chunks) = step.chunks;
   run.microbatch_size = step.microbatch_size;
   run.global_batch = step.global_batch;
-  if (step.recompute == RecomputedPart::Blocks) run.recompute = MegatronRecompute{};
+  if (step.training.recompute == RecomputedPart::Blocks) run.recompute = MegatronRecompute{};
   return run;
 }
 
 /// Where nothing divides the network it is one unit, whatever its layers.
 NetworkUnits units_of(const MeasuredStep& step, const LayerGraph& graph) {
-  const bool is_whole = step.pipeline == 1 && step.recompute != RecomputedPart::Blocks && !step.layout;
+  const bool is_whole = step.pipeline == 1 && step.training.recompute != RecomputedPart::Blocks && !step.layout;
   return is_whole ? NetworkUnits{canonical_order(graph), {}, {}} : network_units(graph);
 }
 
@@ -83,9 +83,9 @@ Plan measured_plan(const MeasuredStep& step, const LayerGraph& graph, const Plat
   plan.degrees = step.degrees;
   plan.schedule = std::move(made.schedule);
   TrainingChoice training;
-  training.recipe = step.optimizer;
-  training.zero = step.zero;
-  training.gradient_bucket = step.gradient_bucket;
+  training.recipe = step.training.optimizer;
+  training.zero = step.training.zero;
+  training.gradient_bucket = step.training.gradient_bucket;
   plan.training = training_of(training, graph);
   plan.stages = on_members(std::move(made.stages), step.degrees.devices());
   if (const auto problem = size_problem(graph, plan, 1)) refuse_step(step, *problem);

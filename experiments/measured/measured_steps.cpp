@@ -156,11 +156,11 @@ MeasuredStep read_step(const CsvTable& table, std::size_t number) {
   step.pipeline = row.count_or("pipeline", 1, 1, kMostInPipeline);
   step.data = row.count_or("data", 1, 1, kMostInPipeline);
   step.chunks = row.count_or("chunks", 1, 1, kMostInPipeline);
-  step.zero = row.count_or("zero", 0, 0, kMostDivided);
+  step.training.zero = row.count_or("zero", 0, 0, kMostDivided);
   step.layout = read_layout(row);
-  step.optimizer = read_recipe(row);
-  step.gradient_bucket = read_size(row, "gradient_bucket").value_or(Bytes(0));
-  step.recompute = read_recompute(row);
+  step.training.optimizer = read_recipe(row);
+  step.training.gradient_bucket = read_size(row, "gradient_bucket").value_or(Bytes(0));
+  step.training.recompute = read_recompute(row);
   step.time = read_time(row);
   step.peak_memory = read_size(row, "peak_memory");
   if (step.chunks > 1 && step.pipeline == 1) {

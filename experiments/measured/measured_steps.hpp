@@ -18,6 +18,15 @@ namespace stagecraft {
 /// What is computed again in a backward.
 enum class RecomputedPart { Nothing, Attention, Blocks };
 
+/// How a step trains.
+struct StepTraining {
+  std::int64_t zero = 0;
+  std::optional<OptimizerRecipe> optimizer;
+  Bytes gradient_bucket;
+  RecomputedPart recompute = RecomputedPart::Nothing;
+  friend bool operator==(const StepTraining&, const StepTraining&) = default;
+};
+
 /// A training step that was measured, and the run that it was part of.
 struct MeasuredStep {
   InputPlace place;       ///< of its row
@@ -35,10 +44,7 @@ struct MeasuredStep {
   std::int64_t data = 1;
   std::int64_t chunks = 1;             ///< stages on each device of a pipeline
   std::optional<LayoutString> layout;  ///< of the stages; none: as many blocks on each
-  std::int64_t zero = 0;
-  std::optional<OptimizerRecipe> optimizer;
-  Bytes gradient_bucket;
-  RecomputedPart recompute = RecomputedPart::Nothing;
+  StepTraining training;
   Seconds time;
   std::optional<Bytes> peak_memory;  ///< of the fullest device
   friend bool operator==(const MeasuredStep&, const MeasuredStep&) = default;

@@ -102,7 +102,7 @@ std::vector<double> StepTimes::at(const DeviceDescription& device) {
 }
 
 std::size_t StepTimes::network_of(const MeasuredStep& step, const DeviceDescription& device) {
-  const bool is_selective = step.recompute == RecomputedPart::Attention;
+  const bool is_selective = step.training.recompute == RecomputedPart::Attention;
   for (std::size_t n = 0; n < networks_.size(); ++n) {
     const Network& network = networks_[n];
     const LayerGraph& graph = network.profile.graph;

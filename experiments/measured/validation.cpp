@@ -15,7 +15,7 @@ constexpr double kPasses = 3.0;     ///< a backward has twice the operations of 
 
 /// The plain formula with the whole peak.
 double plain_time(const MeasuredStep& step, const LayerGraph& graph, const Plan& plan, double peak) {
-  const double passes = kPasses + (step.recompute == RecomputedPart::Blocks ? 1.0 : 0.0);
+  const double passes = kPasses + (step.training.recompute == RecomputedPart::Blocks ? 1.0 : 0.0);
   const double flops = passes * graph.work.forward.value() * static_cast<double>(step.global_batch);
   const auto devices = static_cast<double>(step.pipeline * step.data * step.degrees.devices());
   const double microbatches = static_cast<double>(plan.microbatches) / static_cast<double>(step.data);

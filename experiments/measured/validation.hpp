@@ -42,9 +42,9 @@ struct Validation {
   std::vector<std::string> remarks;
 };
 
-/// Predicts the steps of a site. The plain formula is operations / (devices · peak · share) · (1 + (p − 1) / (v · m)), of
-/// a pipeline of p devices with v chunks and m microbatches; operations are three times those of the forward, and four
-/// times with full recomputation. The share is the same for all steps: the geometric mean of those with which each
+/// Predicts the steps of a site. The plain formula is operations / (devices · peak · share) · (1 + (p − 1) / (v · m)),
+/// of a pipeline of p devices with v chunks and m microbatches; operations are three times those of the forward, and
+/// four times with full recomputation. The share is the same for all steps: the geometric mean of those with which each
 /// would be met, so the formula knows the steps that it is compared with.
 /// **Requires** steps, and a platform all of whose devices are `device`. **Throws** as `StepTimes`.
 [[nodiscard]] Validation validate(const MeasuredSite& site, const Platform& platform, const DeviceDescription& device);

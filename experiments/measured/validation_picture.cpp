@@ -1,4 +1,5 @@
-// Two squares with the same logarithmic axes: what is predicted, and what the plain formula says, over what was measured.
+// Two squares with the same logarithmic axes: what is predicted, and what the plain formula says, over what was
+// measured.
 #include "experiments/measured/validation_view.hpp"
 #include "experiments/view/svg_sheet.hpp"
 #include "sim/base/text.hpp"

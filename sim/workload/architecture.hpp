@@ -70,11 +70,19 @@ struct RoutedExperts {
   friend bool operator==(const RoutedExperts&, const RoutedExperts&) = default;
 };
 
+/// The product that attention has for each head, of rows x `inner` and `inner` x `columns` values.
+struct HeadProduct {
+  std::int64_t inner = 0;
+  std::int64_t columns = 0;  ///< 0: it is another product
+  friend bool operator==(const HeadProduct&, const HeadProduct&) = default;
+};
+
 /// What the kernels of some operators do beside or otherwise than the counts of the operator say.
 struct KernelDetail {
   double winograd_expansion = 0.0;  ///< points of F(4x4, 3x3) tiles per output pixel; 0: not a 3x3 stride-1 convolution
   std::int64_t masked_macs = 0;     ///< of the operator's, those that fused attention skips: the causal mask hides them
   bool core_attention = false;      ///< of unfused attention, from the scores to the product with the values
+  HeadProduct head;                 ///< of a product of activations
   RoutedExperts experts;            ///< of a product that each of them has, which an expert group divides
   GroupPart group;
   friend bool operator==(const KernelDetail&, const KernelDetail&) = default;

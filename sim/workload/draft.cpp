@@ -127,6 +127,7 @@ OperatorId add_scores(Draft& draft, OperatorId queries, OperatorId keys, const A
   op.macs = shape.queries * shape.keys * shape.width;
   op.saves_input = true;
   op.kernel.core_attention = true;
+  op.kernel.head = {.inner = shape.head_size(), .columns = shape.keys};
   return add_operator(draft, "scores", op);
 }
 
@@ -152,6 +153,7 @@ OperatorId add_context(Draft& draft, OperatorId masked, OperatorId values, const
   context.macs = shape.queries * shape.keys * shape.width;
   context.saves_input = true;
   context.kernel.core_attention = true;
+  context.kernel.head = {.inner = shape.keys, .columns = shape.head_size()};
   return add_operator(draft, "context", context);
 }
 

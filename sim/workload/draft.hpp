@@ -96,6 +96,7 @@ struct AttentionShape {
   std::int64_t width = 0;
   bool drops = true;  ///< weights of the attention
   [[nodiscard]] std::int64_t scores() const { return heads * queries * keys; }
+  [[nodiscard]] std::int64_t head_size() const { return width / heads; }
 };
 
 /// Q K^T for each head, `scores`.

@@ -124,9 +124,16 @@ OperatorCost convolution_cost(const Operator& op, const Work& work, const Device
   return winograd.scratch <= kMostScratch && winograd.forward < direct.forward ? winograd : direct;
 }
 
+/// Whether the matrices of each head have odd rows, as those of a product with weights may have.
+bool has_odd_heads(const HeadProduct& head, Precision precision) {
+  const ProductShape shape{.columns = static_cast<double>(head.columns), .inner = static_cast<double>(head.inner)};
+  return has_odd_rows(shape, static_cast<double>(value_bytes(precision)));
+}
+
 /// Two products, one for each operand's gradient; neither is a weight.
-OperatorCost matmul_cost(const Work& work, const DeviceDescription& device) {
-  const Seconds one = kernel_time(device, work.flops, work.rate, work.input + work.output);
+OperatorCost matmul_cost(const Operator& op, const Work& work, const DeviceDescription& device, Precision precision) {
+  Seconds one = kernel_time(device, work.flops, work.rate, work.input + work.output);
+  if (has_odd_heads(op.kernel.head, precision)) one += device.tiling.odd_rows * (one - device.launch_overhead);
   return {one, 2.0 * one, Seconds(0), Bytes(0), 1, 2};
 }
 
@@ -190,7 +197,7 @@ OperatorCost operator_cost(const Operator& op, const DeviceDescription& device, 
   switch (op.kind) {
     case OperatorKind::Convolution: cost = convolution_cost(op, work, device, precision); break;
     case OperatorKind::Linear: cost = linear_cost(op, work, device, precision, microbatch_size); break;
-    case OperatorKind::Matmul: cost = matmul_cost(work, device); break;
+    case OperatorKind::Matmul: cost = matmul_cost(op, work, device, precision); break;
     case OperatorKind::Attention:
       cost = attention_cost(work, device, static_cast<double>(microbatch_size * op.saved_bytes));
       break;

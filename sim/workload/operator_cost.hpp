@@ -28,6 +28,7 @@ struct OperatorCost {
 /// the input, multiply, transform the output); Winograd only while its transformed tensors take at most 4 GiB.
 /// A recurrent operator is one kernel over the inputs of all steps and one kernel for each step, which reads the
 /// recurrent weights anew; its weight gradients are two kernels over all steps.
+/// The products of attention take longer, as those with weights do, where the matrices of a head have odd rows.
 /// Fused attention leaves out the products that the causal mask hides; its backward, which computes the scores again,
 /// has 2.5 times the operations of the forward.
 /// **Requires** microbatch_size > 0.

@@ -12,9 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 12> kFolders = {"sim",       "planners", "experiments", "tests",
-                                                       "platforms", "traces",   "docs",        "cmake",
-                                                       ".ci",       "examples", "web/src",     "web/test"};
+constexpr std::array<std::string_view, 13> kFolders = {"sim",       "planners", "experiments", "tests", "validation",
+                                                       "platforms", "traces",   "docs",        "cmake", ".ci",
+                                                       "examples",  "web/src",  "web/test"};
 constexpr std::array<std::string_view, 13> kExtensions = {".cpp", ".hpp", ".md", ".cmake", ".txt", ".yaml", ".json",
                                                           ".sh",  ".csv", ".in", ".ts",    ".mjs", ".css"};
 constexpr std::array<std::string_view, 2> kLeftOut = {"tests/vectors/", "tests/golden/"};

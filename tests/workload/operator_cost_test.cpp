@@ -171,6 +171,31 @@ TEST_CASE("operator_cost: an LSTM is one product for all inputs and one small pr
   CHECK(operator_cost(lstm, round_device(), Precision::Fp32, 4).backward_input == Seconds(0));
 }
 
+// 2e9 operations at 5e13/s = 40 us; 6e6 bytes at 5e11 B/s = 12 us. A head of 150 values has rows of 300 bytes,
+// 1001 keys rows of 2002: half of the time comes on top, but of no launch.
+TEST_CASE("operator_cost: products of an attention take longer where a head or the keys make odd rows") {
+  DeviceDescription device = round_device();
+  device.tiling = {.processors = 10, .odd_rows = 0.5};
+  const auto forward = [&](const HeadProduct& head, Precision precision = Precision::Fp16) {
+    Operator product;
+    product.kind = OperatorKind::Matmul;
+    product.inputs = {OperatorId(0)};
+    product.input_values = 2'000'000;
+    product.output_values = 1'000'000;
+    product.macs = 1'000'000'000;
+    product.kernel.head = head;
+    const OperatorCost cost = operator_cost(product, device, precision, 1);
+    CHECK(cost.backward_input == 2.0 * cost.forward);
+    return cost.forward.value();
+  };
+  CHECK(forward({}) == doctest::Approx(41e-6).epsilon(1e-12));
+  CHECK(forward({.inner = 144, .columns = 1024}) == doctest::Approx(41e-6).epsilon(1e-12));
+  CHECK(forward({.inner = 150, .columns = 1024}) == doctest::Approx(61e-6).epsilon(1e-12));
+  CHECK(forward({.inner = 1024, .columns = 150}) == doctest::Approx(61e-6).epsilon(1e-12));
+  CHECK(forward({.inner = 144, .columns = 1001}) == doctest::Approx(61e-6).epsilon(1e-12));
+  CHECK(forward({.inner = 148, .columns = 1024}, Precision::Fp32) == doctest::Approx(401e-6).epsilon(1e-12));
+}
+
 // Attention of 1e9 multiply-adds of which a mask hides 4e8: 1.2e9 operations at 5e12/s = 240 us, against 4 x (1.5e6 +
 // 0.5e6) + 1000 bytes at 5e11 B/s = 16.002 us. The backward has 3e9 operations: 600 us. With a hundredth of the
 // products memory bounds both: the backward reads inputs, output, statistics and gradient, and writes the gradients of

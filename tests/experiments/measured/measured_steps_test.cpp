@@ -55,14 +55,14 @@ TEST_CASE("measured steps: columns say the run, in any order, and an empty field
   CHECK(step.pipeline == 4);
   CHECK(step.data == 8);
   CHECK(step.chunks == 3);
-  CHECK(step.zero == 1);
-  CHECK(step.recompute == RecomputedPart::Blocks);
-  CHECK(step.gradient_bucket == Bytes(std::int64_t{40} << 20));
+  CHECK(step.training.zero == 1);
+  CHECK(step.training.recompute == RecomputedPart::Blocks);
+  CHECK(step.training.gradient_bucket == Bytes(std::int64_t{40} << 20));
   CHECK(step.sequence == 512);
   CHECK(step.time == Seconds(0.25));
   CHECK(steps[1].name == "row 2");
   CHECK(steps[1].pipeline == 1);
-  CHECK(steps[1].recompute == RecomputedPart::Nothing);
+  CHECK(steps[1].training.recompute == RecomputedPart::Nothing);
   CHECK_FALSE(steps[1].sequence);
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("measured steps: sizes, layouts, where it ran, memory, and rows that a
   const MeasuredStep& step = table.steps.front();
   CHECK(step.sizes == FileValues{{"layers", std::int64_t{6}}, {"vocabulary", std::int64_t{512}}});
   CHECK(step.layout.value().stages == std::vector<LayoutStage>{"Ett", "ttttL"});
-  CHECK(step.optimizer == OptimizerRecipe::Mixed16);
+  CHECK(step.training.optimizer == OptimizerRecipe::Mixed16);
   CHECK(step.platform == "p.yaml");
   CHECK(step.precision == "fp16");
   CHECK(step.peak_memory == Bytes(std::int64_t{2} << 30));
@@ -119,7 +119,7 @@ TEST_CASE("measured plan: stages have equally many blocks, and chunks go round t
     CHECK(plan.stages[s].replicas[0].devices == std::vector<DeviceId>{DeviceId(first), DeviceId(first + 1)});
     CHECK(plan.stages[s].replicas[1].devices == std::vector<DeviceId>{DeviceId(first + 2), DeviceId(first + 3)});
   }
-  step.recompute = RecomputedPart::Blocks;
+  step.training.recompute = RecomputedPart::Blocks;
   CHECK(layers_with<Recompute>(measured_plan(step, graph, platform)) == 24);
 }
 
