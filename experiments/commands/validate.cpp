@@ -24,7 +24,7 @@ struct ValidateOptions {
   std::optional<std::string> platform;
   std::optional<std::string> device;
   std::optional<std::string> precision;
-  std::optional<std::string> output;
+  std::vector<std::string> outputs;
   std::optional<std::string> save;
 };
 
@@ -51,14 +51,16 @@ void refuse_output(const ValidateOptions& options, const std::vector<MeasuredSit
     throw InputError("the steps ran on several platforms or in several precisions", {"", 0, 0, "--save"},
                      "plans of one of them are saved: give its table alone");
   }
-  if (!options.output) return;
   std::vector<std::string> files_read = options.files;
   for (const MeasuredSite& site : sites) files_read.push_back(site.platform);
   if (options.device) files_read.push_back(*options.device);
-  refuse_overwriting(options.output, OutputKind::Validation, files_read);
-  if (options.output->ends_with(".csv") || options.output->ends_with(".svg")) return;
-  throw InputError("expected a name that ends in .csv or .svg", {*options.output, 0, 0, "--output"},
-                   "a table of the predictions, or a picture");
+  for (const std::string& output : options.outputs) {
+    if (!output.ends_with(".csv") && !output.ends_with(".svg")) {
+      throw InputError("expected a name that ends in .csv or .svg", {output, 0, 0, "--output"},
+                       "a table of the predictions, or a picture");
+    }
+    refuse_overwriting(output, OutputKind::Validation, files_read);
+  }
 }
 
 Answer answer_validate(const ValidateOptions& options, const Settings& settings) {
@@ -75,11 +77,15 @@ Answer answer_validate(const ValidateOptions& options, const Settings& settings)
   }
   Description answer = describe_validations(validations, read.left_out);
   if (options.save) answer.text += "\nplans saved; " + saved + " simulates them\n";
-  if (!options.output) return {.text = answer.text, .json = to_json(answer.record)};
-  const bool is_picture = options.output->ends_with(".svg");
-  write_file_atomically(*options.output, is_picture ? validation_picture(validations) : validation_csv(validations));
-  answer.record.emplace_back("file", *options.output);
-  return {.text = answer.text + "\nwritten to " + *options.output + "\n", .json = to_json(answer.record)};
+  Detail::List written;
+  for (const std::string& output : options.outputs) {
+    const bool is_picture = output.ends_with(".svg");
+    write_file_atomically(output, is_picture ? validation_picture(validations) : validation_csv(validations));
+    answer.text += "\nwritten to " + output + "\n";
+    written.emplace_back(output);
+  }
+  if (!written.empty()) answer.record.emplace_back("files", written);
+  return {.text = answer.text, .json = to_json(answer.record)};
 }
 
 VerbAction configure_validate(CLI::App& command) {
@@ -94,8 +100,10 @@ VerbAction configure_validate(CLI::App& command) {
   add_option(command, "--precision", options->precision,
              "fp32, tf32, bf16, fp16 or fp8: the mode that the steps ran in, where the table does not say it; default: "
              "bf16 or else fp16 where a known device has it, or else that of the device file");
-  add_option(command, "-o,--output", options->output,
-             "write the predictions to this file: a table if its name ends in .csv, a picture if in .svg");
+  add_repeated(
+      command, "-o,--output", options->outputs,
+      "write the predictions to this file: a table if its name ends in .csv, a picture if in .svg; may be given "
+      "for both");
   add_option(command, "--save", options->save,
              "write the plan of each step to this folder, and commands that simulate them");
   return [options](const Settings& settings) { return answer_validate(*options, settings); };

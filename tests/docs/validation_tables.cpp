@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kErrorsHead =
-    "\n| Source | Precision | Compared | Steps | Signed median | Median | Mean | Worst | Rank |\n"
+    "\n| Platform | Precision | Compared | Steps | Signed median | Median | Mean | Worst | Rank |\n"
     "|---|---|---|--:|--:|--:|--:|--:|--:|\n";
 
 fs::path kept(const std::string& name) { return fs::path(STAGECRAFT_SOURCE_DIR) / "docs/validation" / (name + ".csv"); }
@@ -46,9 +46,9 @@ std::vector<std::string> all_tables() {
 
 std::string rank_text(const StepErrors& errors) { return errors.rank ? fmt::format("{:.3f}", *errors.rank) : "–"; }
 
-std::string error_row(const std::string& source, const std::string& precision, const std::string& what,
+std::string error_row(const std::string& platform, const std::string& precision, const std::string& what,
                       std::size_t steps, const StepErrors& errors) {
-  return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", source, precision, what, steps,
+  return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", platform, precision, what, steps,
                      signed_percent(errors.signed_median), percent(errors.median), percent(errors.mean),
                      percent(errors.worst), rank_text(errors));
 }
@@ -58,10 +58,10 @@ std::size_t steps_with_memory(const Validation& validation) {
       std::ranges::count_if(validation.steps, [](const PredictedStep& step) { return step.peak_memory.has_value(); }));
 }
 
-std::string rows_of(const std::string& source, const ShownSite& site) {
+std::string rows_of(const ShownSite& site) {
   const Validation& validation = site.validation;
   const std::size_t steps = validation.steps.size();
-  std::string text = error_row(source, site.precision, "time", steps, time_errors(validation));
+  std::string text = error_row(site.platform, site.precision, "time", steps, time_errors(validation));
   text += error_row("", "", "plain formula", steps, plain_errors(validation));
   if (const auto memory = memory_errors(validation)) {
     text += error_row("", "", "peak memory", steps_with_memory(validation), *memory);
@@ -74,6 +74,33 @@ std::string rows_of(const std::string& source, const ShownSite& site) {
   if (const MeasuredNoise noise = measured_noise(validation); noise.runs > 0) {
     text += fmt::format("| | | measured again | {} | | {} | | {} | |\n", noise.runs, percent(noise.median),
                         percent(noise.worst));
+  }
+  return text;
+}
+
+/// The mean error of peak memory, and that with a line fitted.
+std::string memory_text(const Validation& validation) {
+  const auto errors = memory_errors(validation);
+  if (!errors) return "–";
+  const auto fit = memory_fit(validation);
+  return percent(errors->mean) + (fit ? " (" + percent(fit->errors.mean) + ")" : "");
+}
+
+/// A row for each site of all tables, without what its own table has beside it.
+std::string summary_table() {
+  std::string text =
+      "\n| Table | Platform | Precision | Steps | Median | Mean | Rank | Plain formula: mean | rank | Peak memory: "
+      "mean |\n"
+      "|---|---|---|--:|--:|--:|--:|--:|--:|--:|\n";
+  for (const std::string& table : all_tables()) {
+    for (const ShownSite& site : shown_sites(table)) {
+      const StepErrors time = time_errors(site.validation);
+      const StepErrors plain = plain_errors(site.validation);
+      text +=
+          fmt::format("| [{0}](#{0}) | {1} | {2} | {3} | {4} | {5} | {6} | {7} | {8} | {9} |\n", table, site.platform,
+                      site.precision, site.validation.steps.size(), percent(time.median), percent(time.mean),
+                      rank_text(time), percent(plain.mean), rank_text(plain), memory_text(site.validation));
+    }
   }
   return text;
 }
@@ -136,12 +163,9 @@ std::vector<ShownSite> shown_sites(const std::string& name) {
 }
 
 std::string validation_table(const std::string& name) {
+  if (name == "all") return summary_table();
   std::string text = kErrorsHead;
-  for (const std::string& table : name == "all" ? all_tables() : std::vector{name}) {
-    for (const ShownSite& site : shown_sites(table)) {
-      text += rows_of(name == "all" ? "[" + table + "](#" + table + ")" : site.platform, site);
-    }
-  }
+  for (const ShownSite& site : shown_sites(name)) text += rows_of(site);
   return text;
 }
 

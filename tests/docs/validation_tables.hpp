@@ -15,8 +15,8 @@ struct ShownSite {
 };
 [[nodiscard]] std::vector<ShownSite> shown_sites(const std::string& name);
 
-/// The errors of the predictions in docs/validation/NAME.csv, with a row for each site and what is compared; of `all`
-/// those of all tables.
+/// The errors of the predictions in docs/validation/NAME.csv, with a row for each site and what is compared; of `all` a
+/// row for each site of all tables.
 [[nodiscard]] std::string validation_table(const std::string& name);
 
 /// `| step | reason |` of the rows that validation/NAME.csv leaves out.
