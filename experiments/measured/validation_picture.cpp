@@ -19,6 +19,7 @@ constexpr double kTop = 40;
 constexpr std::array kLefts{70.0, 510.0};
 constexpr std::array<Seconds PredictedStep::*, 2> kPredictions{&PredictedStep::time, &PredictedStep::plain};
 constexpr std::array kTitles{"Stagecraft", "plain formula"};
+constexpr double kDecadesWithRoom = 2.2;
 constexpr double kNear = 0.1;
 constexpr double kRadius = 2.5;
 
@@ -41,12 +42,14 @@ TimeRange range_of(const std::vector<Validation>& validations) {
   return {std::log10(least) - 0.05, std::log10(most) + 0.05};
 }
 
-/// 1, 2 and 5 times the powers of ten that lie in the range.
+/// The powers of ten that lie in the range, and 2 and 5 times them where there is room for that.
 std::vector<double> ticks_in(const TimeRange& range) {
+  const bool has_room = range.most - range.least < kDecadesWithRoom;
   std::vector<double> ticks;
   for (double power = std::floor(range.least); power <= range.most; power += 1) {
     for (const double factor : {1.0, 2.0, 5.0}) {
       const double log = power + std::log10(factor);
+      if (factor > 1.0 && !has_room) continue;
       if (log >= range.least && log <= range.most) ticks.push_back(std::pow(10.0, power) * factor);
     }
   }
