@@ -110,7 +110,7 @@ const Verb calibrate_verb{
     .name = "calibrate",
     .summary = "fit the constants of a device to measured steps; print residuals and how sure each constant is",
     .configure = configure_calibrate,
-    .examples = {"stagecraft calibrate steps.csv --platform dgx-a100 -o device.yaml"},
+    .examples = {"stagecraft calibrate steps.csv -o device.yaml"},
 };
 
 }  // namespace stagecraft

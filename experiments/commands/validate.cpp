@@ -115,8 +115,7 @@ const Verb validate_verb{
     .name = "validate",
     .summary = "predict measured steps; print how far off the predictions are, beside a plain formula's",
     .configure = configure_validate,
-    .examples = {"stagecraft validate steps.csv --platform dgx-a100",
-                 "stagecraft validate steps.csv --platform dgx-a100 -o predicted.svg"},
+    .examples = {"stagecraft validate steps.csv", "stagecraft validate steps.csv -o predicted.csv -o predicted.svg"},
 };
 
 }  // namespace stagecraft

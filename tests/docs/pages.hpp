@@ -54,7 +54,7 @@ struct Desk {
     for (const char* place : {"bin/stagecraft", "build/release/stagecraft"}) {
       std::filesystem::create_symlink(STAGECRAFT_PROGRAM, folder / place);
     }
-    for (const char* data : {"experiments", "examples"}) {
+    for (const char* data : {"experiments", "examples", "validation"}) {
       std::filesystem::create_directory_symlink(std::filesystem::path(STAGECRAFT_SOURCE_DIR) / data, folder / data);
     }
   }

@@ -48,7 +48,6 @@ const std::vector<Source>& sources() {
       {"schedule", "tests/vectors/good", "schedule_"},
       {"schedule", "tests/vectors/bad", "schedule_"},
       {"steps", "tests/vectors/commands", "steps_"},
-      {"steps", "examples/calibrate", "steps"},
       {"study", "tests/vectors/bad", "study_"},
       {"study", "tests/vectors/commands", "study_"},
       {"study", "tests/vectors/studies/first", "manifest"},

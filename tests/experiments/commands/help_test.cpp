@@ -33,7 +33,10 @@ TEST_CASE("help: the examples run, typed one after the other in one folder") {
   const test::TemporaryFolder folder;
   std::filesystem::copy_file(STAGECRAFT_SOURCE_DIR "/tests/vectors/commands/pipedream_toy.graph", folder / "graph.txt");
   std::filesystem::copy_file(STAGECRAFT_SOURCE_DIR "/tests/vectors/good/config_llama2_7b.json", folder / "config.json");
-  std::filesystem::copy(STAGECRAFT_SOURCE_DIR "/examples/calibrate", folder.path());
+  for (const char* name : {"jean-zay-v100.yaml", "gpt.yaml"}) {
+    std::filesystem::copy_file(std::filesystem::path(STAGECRAFT_SOURCE_DIR) / "validation" / name, folder / name);
+  }
+  std::filesystem::copy_file(STAGECRAFT_SOURCE_DIR "/validation/jean-zay-v100.csv", folder / "steps.csv");
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
   for (const Verb* verb : all_verbs()) {
