@@ -24,35 +24,55 @@ ComputedChoice computed_as(const MeasuredStep& step, const DeviceDescription& de
   return computed;
 }
 
+/// The word for a POSIX shell, which takes nothing in it for its own.
+std::string shell_word(const std::string& text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
+}
+
 /// The option that names the network, which is written to `file` if the step has sizes of its own.
-std::string model_option(const MeasuredStep& step, const std::string& file) {
+std::string model_option(const MeasuredStep& step, const std::string& file,
+                         const std::vector<std::string>& files_read) {
   if (is_network(step.model)) return "";
   const FileText network = network_file(step);
-  if (step.sizes.empty()) return " --model " + network.path;
-  if (std::filesystem::exists(file)) refuse_overwriting(file, OutputKind::ArchitectureFile, {});
+  if (step.sizes.empty()) return " --model " + shell_word(network.path);
+  std::vector<std::string> kept = files_read;
+  kept.push_back(network.path);
+  refuse_overwriting(file, OutputKind::ArchitectureFile, kept);
   write_file_atomically(file, overridden(network, step.sizes, "") + "\n");
-  return " --model " + file;
+  return " --model " + shell_word(file);
+}
+
+/// The names of all files of the folder, so that none comes twice.
+std::vector<std::string> names_of(const MeasuredSite& site) {
+  std::vector<std::string> names;
+  for (const MeasuredStep& step : site.steps) {
+    names.push_back(step.name);
+    if (!step.sizes.empty()) names.push_back(step.name + ".network");
+  }
+  return names;
 }
 
 }  // namespace
 
-std::string save_steps(const Validation& validation, const Platform& platform, const std::string& folder) {
+std::string save_steps(const Validation& validation, const Platform& platform, const std::string& folder,
+                       const std::vector<std::string>& files_read) {
   const MeasuredSite& site = validation.site;
-  std::vector<std::string> names{"commands"};
-  for (const MeasuredStep& step : site.steps) names.push_back(step.name);
-  const PlanFolder plans(folder, {""}, names);
+  const PlanFolder plans(folder.starts_with('-') ? "./" + folder : folder, {""}, names_of(site));
+  std::string list = plans.path() + "/commands.sh";
+  refuse_overwriting(list, OutputKind::SavedCommands, files_read);
   const StepTimes times(site.steps, platform, validation.device);
-  std::string commands;
+  std::string commands = kSavedCommandsStart + "\n";
   for (std::size_t s = 0; s < site.steps.size(); ++s) {
     const MeasuredStep& step = site.steps[s];
     Plan plan = times.plan(s);
     plan.computed = computed_as(step, validation.device);
     const std::string file = plans.keep("", step.name, plan, times.graph(s), platform);
     const std::string network = std::filesystem::path(file).replace_extension(".network.yaml").string();
-    commands += "stagecraft simulate " + file + model_option(step, network) + " --platform " + site.platform +
-                " --engine evaluate\n";
+    commands += "stagecraft simulate " + shell_word(file) + model_option(step, network, files_read) + " --platform " +
+                shell_word(site.platform) + " --engine evaluate\n";
   }
-  std::string list = folder + "/commands.sh";
   write_file_atomically(list, commands);
   return list;
 }

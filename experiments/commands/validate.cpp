@@ -10,6 +10,7 @@
 #include "sim/io/json.hpp"
 #include "sim/io/text_file.hpp"
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,14 +47,18 @@ SitesOfTables read_tables(const ValidateOptions& options) {
   return read;
 }
 
-void refuse_output(const ValidateOptions& options, const std::vector<MeasuredSite>& sites) {
-  if (options.save && sites.size() > 1) {
-    throw InputError("the steps ran on several platforms or in several precisions", {"", 0, 0, "--save"},
-                     "plans of one of them are saved: give its table alone");
+std::vector<std::string> files_read_by(const ValidateOptions& options, const std::vector<MeasuredSite>& sites) {
+  std::vector<std::string> files = options.files;
+  for (const MeasuredSite& site : sites) files.push_back(site.platform);
+  if (options.device) files.push_back(*options.device);
+  return files;
+}
+
+void refuse_output(const ValidateOptions& options, const std::vector<std::string>& files_read) {
+  if (options.save && options.device) {
+    throw InputError("the commands simulate with the devices of the platform", {"", 0, 0, "--save"},
+                     "leave out --device, or --save");
   }
-  std::vector<std::string> files_read = options.files;
-  for (const MeasuredSite& site : sites) files_read.push_back(site.platform);
-  if (options.device) files_read.push_back(*options.device);
   for (const std::string& output : options.outputs) {
     if (!output.ends_with(".csv") && !output.ends_with(".svg")) {
       throw InputError("expected a name that ends in .csv or .svg", {output, 0, 0, "--output"},
@@ -63,20 +68,31 @@ void refuse_output(const ValidateOptions& options, const std::vector<MeasuredSit
   }
 }
 
+/// Where the plans of a site are saved: each of several has a folder of its own.
+std::string folder_of(const Validation& validation, const std::string& save, bool is_one_of_several) {
+  if (!is_one_of_several) return save;
+  const std::string table = std::filesystem::path(validation.site.table).stem().string();
+  return save + "/" + table + "-" + validation.platform + "-" + to_string(validation.device.precision);
+}
+
 Answer answer_validate(const ValidateOptions& options, const Settings& settings) {
   const SitesOfTables read = read_tables(options);
-  refuse_output(options, read.sites);
+  const std::vector<std::string> files_read = files_read_by(options, read.sites);
+  refuse_output(options, files_read);
   std::vector<Validation> validations;
-  std::string saved;
+  std::vector<std::string> saved;
   for (const MeasuredSite& site : read.sites) {
     const Platform platform = build_platform(load_platform_spec(site.platform));
     const DeviceDescription device = device_of_site(site, platform, options.device, settings);
     validations.push_back(validate(site, platform, device));
     tell_remarks(validations.back().remarks, settings);
-    if (options.save) saved = save_steps(validations.back(), platform, *options.save);
+    if (options.save) {
+      const std::string folder = folder_of(validations.back(), *options.save, read.sites.size() > 1);
+      saved.push_back(save_steps(validations.back(), platform, folder, files_read));
+    }
   }
   Description answer = describe_validations(validations, read.left_out);
-  if (options.save) answer.text += "\nplans saved; " + saved + " simulates them\n";
+  for (const std::string& file : saved) answer.text += "\n" + file + " simulates the plans beside it\n";
   Detail::List written;
   for (const std::string& output : options.outputs) {
     const bool is_picture = output.ends_with(".svg");

@@ -22,7 +22,8 @@ std::string platform_of(const MeasuredStep& step, const SiteDefaults& defaults) 
   } catch (const InputError& error) {
     InputPlace place = step.place;
     place.key = "platform";
-    throw InputError(error.message(), place, error.hint());
+    const bool names_file = !error.place().file.empty();
+    throw InputError((names_file ? quote(*step.platform) + ": " : "") + error.message(), place, error.hint());
   }
   return *step.platform;
 }

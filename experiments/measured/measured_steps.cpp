@@ -5,6 +5,7 @@
 #include "sim/io/csv_file.hpp"
 #include "sim/io/plan_degrees.hpp"
 #include "sim/model/training.hpp"
+#include "sim/workload/device.hpp"
 #include "sim/workload/transformer.hpp"
 
 #include <algorithm>
@@ -15,6 +16,8 @@ namespace {
 
 constexpr std::int64_t kMostInPipeline = 4096;
 constexpr std::int64_t kMostOfSize = std::int64_t{1} << 32;  ///< what a network may have is said by its file's reader
+constexpr std::size_t kLongestName = 100;
+constexpr Seconds kShortestStep(1e-9);
 constexpr Seconds kLongestStep(1e6);
 
 /// Keys of an architecture file.
@@ -76,7 +79,7 @@ Seconds read_time(const StepRow& row) {
   const std::string column = has_unit ? "iteration_time" : "iteration_time_s";
   const std::string text = row.required(column);
   const Parsed<Seconds> time = parse_seconds(has_unit ? text : text + " s");
-  if (time && *time.value > Seconds(0) && *time.value <= kLongestStep) return *time.value;
+  if (time && *time.value >= kShortestStep && *time.value <= kLongestStep) return *time.value;
   row.fail(has_unit ? "a time of more than zero, such as '1.25 s'" : "a number of seconds above zero", text, column);
 }
 
@@ -135,7 +138,23 @@ Degrees read_row_degrees(const StepRow& row) {
 }
 
 std::string name_of(const StepRow& row, std::size_t number) {
-  return row.text("name").value_or("row " + std::to_string(number + 1));
+  const std::string name = row.text("name").value_or("row " + std::to_string(number + 1));
+  if (name.size() <= kLongestName) return name;
+  row.fail("a name of at most " + std::to_string(kLongestName) + " characters", name.substr(0, 20) + "…", "name");
+}
+
+std::optional<std::string> read_precision(const StepRow& row) {
+  const auto text = row.text("precision");
+  if (!text || precision_of(*text)) return text;
+  std::vector<std::string> known;
+  for (const Precision each : kAllPrecisions) known.emplace_back(to_string(each));
+  throw InputError("unknown precision " + quote(*text), row.place("precision"), suggest_name(*text, known));
+}
+
+std::optional<Bytes> read_peak(const StepRow& row) {
+  const auto peak = read_size(row, "peak_memory");
+  if (!peak || *peak > Bytes(0)) return peak;
+  row.fail("a size of more than zero, such as '16 GiB'", *row.text("peak_memory"), "peak_memory");
 }
 
 MeasuredStep read_step(const CsvTable& table, std::size_t number) {
@@ -148,7 +167,7 @@ MeasuredStep read_step(const CsvTable& table, std::size_t number) {
   step.framework = row.text("framework").value_or("");
   step.sizes = read_sizes(row);
   step.platform = row.text("platform");
-  step.precision = row.text("precision");
+  step.precision = read_precision(row);
   if (row.text("sequence")) step.sequence = row.count("sequence", 1, largest_transformer().sequence);
   step.microbatch_size = row.count("microbatch_size", 1, run_limits::kMostSamples);
   step.global_batch = row.count("global_batch", 1, run_limits::kMostSamples);
@@ -162,7 +181,7 @@ MeasuredStep read_step(const CsvTable& table, std::size_t number) {
   step.training.gradient_bucket = read_size(row, "gradient_bucket").value_or(Bytes(0));
   step.training.recompute = read_recompute(row);
   step.time = read_time(row);
-  step.peak_memory = read_size(row, "peak_memory");
+  step.peak_memory = read_peak(row);
   if (step.chunks > 1 && step.pipeline == 1) {
     throw InputError("several chunks need a pipeline of several devices", row.place("chunks"),
                      "give the column 'pipeline'");

@@ -16,7 +16,8 @@ constexpr double kPasses = 3.0;     ///< a backward has twice the operations of 
 /// The plain formula with the whole peak.
 double plain_time(const MeasuredStep& step, const LayerGraph& graph, const Plan& plan, double peak) {
   const double passes = kPasses + (step.training.recompute == RecomputedPart::Blocks ? 1.0 : 0.0);
-  const double flops = passes * graph.work.forward.value() * static_cast<double>(step.global_batch);
+  const double forward = (graph.work.forward - graph.work.masked).value();
+  const double flops = passes * forward * static_cast<double>(step.global_batch);
   const auto devices = static_cast<double>(step.pipeline * step.data * step.degrees.devices());
   const double microbatches = static_cast<double>(plan.microbatches) / static_cast<double>(step.data);
   const double chunks = static_cast<double>(plan.stages.size()) / static_cast<double>(step.pipeline);
@@ -36,6 +37,11 @@ Bytes highest_peak(const Report& report) {
   Bytes highest(0);
   for (const DeviceReport& device : report.devices) highest = std::max(highest, device.memory.peak);
   return highest;
+}
+
+bool is_too_large(const Report& report) {
+  return std::ranges::any_of(report.devices,
+                             [](const DeviceReport& device) { return device.memory.peak > device.memory.capacity; });
 }
 
 /// By step whose peak memory was measured, in bytes.
@@ -91,7 +97,7 @@ StepErrors errors_of(const std::vector<PredictedStep>& steps, const Value& predi
 
 Validation validate(const MeasuredSite& site, const Platform& platform, const DeviceDescription& device) {
   const Activity activity("predicting " + counted(site.steps.size(), "step") + " of " + site.table);
-  Validation validation{site, platform.spec.name, device, {}, 0, {}};
+  Validation validation{site, platform.spec.name, device, {}, 0, 0, {}};
   const StepTimes times(site.steps, platform, device);
   validation.remarks = times.remarks();
   const std::vector<std::size_t> runs = runs_of(site.steps);
@@ -106,6 +112,7 @@ Validation validate(const MeasuredSite& site, const Platform& platform, const De
       const Report report = times.report(s);
       made.time = report.iterations.back();
       made.peak_memory = highest_peak(report);
+      if (is_too_large(report)) ++validation.too_large;
     } else {
       made.time = times.time(s);
     }

@@ -38,14 +38,15 @@ struct Validation {
   std::string platform;  ///< its name
   DeviceDescription device;
   std::vector<PredictedStep> steps;
-  double plain_share = 0;  ///< of the peak rate, in the plain formula
+  double plain_share = 0;     ///< of the peak rate, in the plain formula
+  std::size_t too_large = 0;  ///< steps whose peak memory was measured and is predicted not to fit
   std::vector<std::string> remarks;
 };
 
 /// Predicts the steps of a site. The plain formula is operations / (devices · peak · share) · (1 + (p − 1) / (v · m)),
-/// of a pipeline of p devices with v chunks and m microbatches; operations are three times those of the forward, and
-/// four times with full recomputation. The share is the same for all steps: the geometric mean of those with which each
-/// would be met, so the formula knows the steps that it is compared with.
+/// of a pipeline of p devices with v chunks and m microbatches; operations are three times those that a forward
+/// computes, and four times with full recomputation. The share is the same for all steps: the geometric mean of those
+/// with which each would be met, so the formula knows the steps that it is compared with.
 /// **Requires** steps, and a platform all of whose devices are `device`. **Throws** as `StepTimes`.
 [[nodiscard]] Validation validate(const MeasuredSite& site, const Platform& platform, const DeviceDescription& device);
 

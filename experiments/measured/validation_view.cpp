@@ -85,6 +85,17 @@ std::string steps_text(const Validation& validation) {
   return to_text(table);
 }
 
+/// Steps that ran are predicted not to.
+std::string too_large_text(const std::vector<Validation>& validations) {
+  std::string text;
+  for (const Validation& validation : validations) {
+    if (validation.too_large == 0) continue;
+    text += fmt::format("\n{} of {} on {} predicted not to fit in memory\n", counted(validation.too_large, "step"),
+                        name_of(validation.site), validation.platform + (validation.too_large == 1 ? " is" : " are"));
+  }
+  return text;
+}
+
 std::string left_out_text(const std::vector<LeftOutStep>& left_out) {
   if (left_out.empty()) return {};
   Table table{{"left out", "reason"}, {}, 2};
@@ -129,11 +140,18 @@ Detail::Record record_of(const Validation& validation) {
           {"time", to_record(time_errors(validation))},
           {"plain", to_record(plain_errors(validation))},
           {"plain_share", validation.plain_share},
+          {"too_large", static_cast<std::int64_t>(validation.too_large)},
           {"memory", memory_record(validation)},
           {"noise",
            Detail::Record{
                {"runs", static_cast<std::int64_t>(noise.runs)}, {"median", noise.median}, {"worst", noise.worst}}},
           {"steps", steps_list(validation)}};
+}
+
+/// Fields have no quotes.
+std::string csv_field(std::string text) {
+  std::ranges::replace(text, ',', '_');
+  return text;
 }
 
 std::string csv_bytes(const std::optional<Bytes>& bytes) { return bytes ? std::to_string(bytes->value()) : ""; }
@@ -143,7 +161,7 @@ std::string csv_bytes(const std::optional<Bytes>& bytes) { return bytes ? std::t
 Description describe_validations(const std::vector<Validation>& validations, const std::vector<LeftOutStep>& left_out) {
   std::string text = errors_text(validations);
   if (validations.size() == 1) text += "\n" + steps_text(validations.front());
-  text += left_out_text(left_out);
+  text += too_large_text(validations) + left_out_text(left_out);
   Detail::List sites;
   for (const Validation& validation : validations) sites.push_back(record_of(validation));
   Detail::List rows;
@@ -157,10 +175,10 @@ std::string validation_csv(const std::vector<Validation>& validations) {
       "predicted_memory_bytes\n";
   for (const Validation& validation : validations) {
     for (const PredictedStep& each : validation.steps) {
-      fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{:.6g},{:.6g},{:.6g},{},{}\n", name_of(validation.site),
-                     validation.platform, precision_of(validation), each.step.name, each.run, each.step.time.value(),
-                     each.time.value(), each.plain.value(), csv_bytes(each.step.peak_memory),
-                     csv_bytes(each.peak_memory));
+      fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{:.6g},{:.6g},{:.6g},{},{}\n",
+                     csv_field(name_of(validation.site)), csv_field(validation.platform), precision_of(validation),
+                     each.step.name, each.run, each.step.time.value(), each.time.value(), each.plain.value(),
+                     csv_bytes(each.step.peak_memory), csv_bytes(each.peak_memory));
     }
   }
   return text;

@@ -33,8 +33,12 @@ enum class OutputKind : std::uint8_t {
   MegatronFlags,  ///< of a run of Megatron-LM
   RunPage,
   Picture,
-  Validation,  ///< predicted steps, as CSV or as a picture
+  Validation,     ///< predicted steps, as CSV or as a picture
+  SavedCommands,  ///< that simulate saved plans
 };
+
+/// The first line of a file of the last kind.
+inline const std::string kSavedCommandsStart = "# Commands that simulate saved plans, written by stagecraft.";
 
 /// Whether the user names a file with --output. `-` is standard output.
 [[nodiscard]] bool names_file(const std::optional<std::string>& output);

@@ -30,8 +30,9 @@ std::vector<std::string> fields_of(std::string_view line) {
 }  // namespace
 
 CsvTable::CsvTable(std::string_view text, std::string file_name) : file_(std::move(file_name)) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   int number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
+  for (std::size_t begin = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view line = trimmed(text.substr(begin, end - begin));
     begin = end + 1;

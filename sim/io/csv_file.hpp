@@ -10,7 +10,7 @@
 namespace stagecraft {
 
 /// A table of plain fields: comma-separated values without quotes. The first line names the columns. Blank lines and
-/// lines that begin with `#` are left out, and so are blanks around a field.
+/// lines that begin with `#` are left out, and so are blanks around a field and a byte order mark.
 class CsvTable {
  public:
   /// **Throws** InputError naming the line of the first row that has another number of fields than the header, and for

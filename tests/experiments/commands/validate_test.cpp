@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -21,10 +23,16 @@ heads: 4
 sequence: 128
 )";
 
+/// The words of a line as a shell has them; quotes stand around whole words.
 std::vector<std::string> words_of(const std::string& line) {
-  std::istringstream in(line);
   std::vector<std::string> words;
-  for (std::string word; in >> word;) words.push_back(word);
+  for (std::size_t at = 0; at < line.size();) {
+    const bool is_quoted = line[at] == '\'';
+    const std::size_t begin = at + (is_quoted ? 1 : 0);
+    const std::size_t end = std::min(line.find(is_quoted ? '\'' : ' ', begin), line.size());
+    words.push_back(line.substr(begin, end - begin));
+    at = end + (is_quoted ? 2 : 1);
+  }
   return words;
 }
 
@@ -48,7 +56,10 @@ TEST_CASE("validate: the commands that are saved simulate each step as it was pr
   const Json steps = Json::parse(ran.out)["sites"][0]["steps"];
   std::istringstream commands(read(folder.file("runs/commands.sh")));
   std::size_t count = 0;
-  for (std::string line; std::getline(commands, line); ++count) {
+  std::string line;
+  std::getline(commands, line);
+  CHECK(line.starts_with("# "));
+  for (; std::getline(commands, line); ++count) {
     std::vector<std::string> words = words_of(line);
     CHECK(words.front() == "stagecraft");
     words.erase(words.begin());
@@ -63,6 +74,46 @@ TEST_CASE("validate: the commands that are saved simulate each step as it was pr
     CHECK(peak == steps[count]["predicted_memory_bytes"]);
   }
   CHECK(count == 5);
+}
+
+TEST_CASE("validate: names of files are words of a shell in the commands that are saved") {
+  const Folder folder;
+  const std::string name = "a b$(touch bad)'c.yaml";
+  write(folder.file(name), kNetwork);
+  write(folder.file("steps.csv"), "model,microbatch_size,global_batch,iteration_time\n" + name + ",2,16,1 s\n");
+  const Ran ran =
+      run({"validate", folder.file("steps.csv"), "--platform", "dgx-a100", "--save", folder.file("runs of it")});
+  REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  const std::string commands = read(folder.file("runs of it/commands.sh"));
+  CHECK(commands.find("simulate '" + folder.file("runs of it") + "/row-1.yaml' --model ") != std::string::npos);
+  CHECK(commands.find("/a b$(touch bad)'\\''c.yaml' --platform 'dgx-a100'") != std::string::npos);
+}
+
+TEST_CASE("validate: what is saved replaces no file that was read, nor another's") {
+  const Folder folder;
+  write(folder.file("a.network.yaml"), kNetwork);
+  const std::string head = "name,model,layers,microbatch_size,global_batch,iteration_time,platform\n";
+  write(folder.file("steps.csv"), head + "a,a.network.yaml,2,2,16,1 s,dgx-a100\n");
+  CHECK(run({"validate", folder.file("steps.csv"), "--save", folder.path.string()}).code == 2);
+  CHECK(read(folder.file("a.network.yaml")) == kNetwork);
+  std::filesystem::create_directory(folder.path / "own");
+  write(folder.file("own/commands.sh"), "echo mine\n");
+  CHECK(run({"validate", folder.file("steps.csv"), "--save", folder.file("own")}).code == 2);
+  CHECK(read(folder.file("own/commands.sh")) == "echo mine\n");
+  write(folder.file("two.csv"),
+        head + "a,a.network.yaml,2,2,16,1 s,dgx-a100\na.network,bert-base,,2,16,1 s,dgx-a100\n");
+  CHECK(run({"validate", folder.file("two.csv"), "--save", folder.file("new")}).code == 2);
+}
+
+TEST_CASE("validate: the plans of several sites have a folder each") {
+  const Folder folder;
+  write(folder.file("steps.csv"),
+        "name,model,microbatch_size,global_batch,iteration_time,platform,precision\n"
+        "a,bert-base,2,16,1 s,dgx-a100,bf16\na,bert-base,2,16,1 s,dgx-h100,fp8\n");
+  const Ran ran = run({"validate", folder.file("steps.csv"), "--save", folder.file("runs")});
+  REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  CHECK(std::filesystem::exists(folder.path / "runs/steps-dgx-a100-bf16/a.yaml"));
+  CHECK(std::filesystem::exists(folder.path / "runs/steps-dgx-h100-fp8/commands.sh"));
 }
 
 TEST_CASE("validate: several tables have a line each, a single one its steps, and rows that are left out are named") {
