@@ -5,13 +5,17 @@
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
 #include "tests/experiments/commands/toy.hpp"
+#include "tests/experiments/study/result_reading.hpp"
 #include "tests/planners/fixtures.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -143,14 +147,23 @@ TEST_CASE("run cost: results of studies have it where devices have prices") {
 study: prices
 base: {model: toy.yaml, platform: pair.yaml, microbatches: 8, planner: {name: uniform, stages: 2}}
 matrix: {platform.device_kinds.A.price: [2, 9.2]}
-show: [cost_per_iteration]
+columns: [cost_per_iteration]
 )");
   REQUIRE(run({"run", toy.file("study.yaml"), "--out", toy.file("out")}).code == 0);
-  const Ran told = run({"report", toy.file("out")});
-  CHECK(told.out.find("cost per iteration") != std::string::npos);
-  const std::string results = read(toy.file("out/results.csv"));
-  CHECK(results.find(",mfu,cost_per_iteration,cost_per_billion_tokens,cost_per_million_samples,bubble_ratio,") !=
-        std::string::npos);
+  CHECK(run({"report", toy.file("out")}).out.find("  cost per iteration  ") != std::string::npos);
+  const std::vector<std::vector<std::string>> rows = read_csv(read(toy.file("out/results.csv")));
+  REQUIRE(rows.size() == 3);
+  const auto field = [&](std::size_t row, const std::string& name) {
+    const auto column = std::ranges::find(rows[0], name) - rows[0].begin();
+    return rows[row].at(static_cast<std::size_t>(column));
+  };
+  for (const auto& [row, of_second] : {std::pair(std::size_t{1}, 0.002), std::pair(std::size_t{2}, 0.004)}) {
+    CHECK(std::stod(field(row, "cost_per_iteration")) ==
+          doctest::Approx(std::stod(field(row, "iteration_time_s")) * of_second));
+    CHECK(field(row, "cost_per_billion_tokens").empty());
+    CHECK(std::stod(field(row, "cost_per_million_samples")) ==
+          doctest::Approx(1e6 * of_second / std::stod(field(row, "throughput_samples_per_s"))));
+  }
 }
 
 TEST_CASE("run cost: nothing is printed of devices without a price") {
