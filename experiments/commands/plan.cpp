@@ -11,6 +11,7 @@
 #include "experiments/run/search_axes.hpp"
 #include "experiments/run/set_option.hpp"
 #include "experiments/run/written_file.hpp"
+#include "experiments/view/cost_view.hpp"
 #include "experiments/view/plan_search_view.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/rates_view.hpp"
@@ -106,7 +107,9 @@ Detail::Record record_of(const FoundPlan& found, const Report& report, const Pla
   }
   if (planning.program) {
     record.emplace_back("throughput_samples_per_s", report.throughput);
-    for (auto& entry : rates_record(work_rates(planning.graph, platform, report))) record.push_back(std::move(entry));
+    const WorkRates rates = work_rates(planning.graph, platform, report);
+    for (auto& entry : rates_record(rates)) record.push_back(std::move(entry));
+    for (auto& entry : cost_record(run_cost(platform, report, rates))) record.push_back(std::move(entry));
   }
   if (found.search) record.emplace_back("search", search_list(found.search->tries, found.axes, platform));
   return record;

@@ -304,6 +304,7 @@ Simulation simulate_program(const LayerGraph& graph, const Platform& platform, c
   if (std::ranges::all_of(simulation.models, has_same_work)) {
     simulation.rates = work_rates(graph, platform, simulation.report);
   }
+  simulation.cost = run_cost(platform, simulation.report, simulation.rates);
   simulation.basis = basis_of(graph, platform, program.kept->plan, simulation.report);
   simulation.wall_time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   simulation.idle_events = idle_events(simulation.report, program.kept->plan, choices.events);

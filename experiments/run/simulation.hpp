@@ -4,6 +4,7 @@
 #include "experiments/run/limits.hpp"
 #include "experiments/run/plan_load.hpp"
 #include "experiments/run/replanning.hpp"
+#include "experiments/run/run_cost.hpp"
 #include "experiments/run/settings.hpp"
 #include "experiments/run/traffic.hpp"
 #include "experiments/run/work_rates.hpp"
@@ -81,6 +82,7 @@ struct Simulation {
   PlanLoad load;
   Basis basis;      ///< of the figures of `report`
   WorkRates rates;  ///< none where the model changes to one with other work
+  RunCost cost;
   /// What no order of the plan's work can beat with this engine and network. None where it is not known, or where the
   /// figures are not those of the plan as it stands: with noise and faster devices or links, and for a period that is
   /// disturbed by events or has not converged.

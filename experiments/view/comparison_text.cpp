@@ -47,6 +47,8 @@ std::string full_text(const ComparisonRow& row) {
 
 bool has_rates(const ComparisonRow& row) { return row.simulation && row.simulation->rates.tflops_per_device; }
 
+bool has_cost(const ComparisonRow& row) { return row.simulation && row.simulation->cost.of_million_samples; }
+
 std::string claim_text(const ComparisonRow& row) {
   const auto error = row.simulation->prediction_error(row.plan()->predicted);
   return error ? signed_percent(*error) : "-";
@@ -91,16 +93,24 @@ constexpr std::array kWide = {
     Column{"full", &full_text},
 };
 
-std::string known_rate(const std::optional<double>& rate) { return rate ? short_number(*rate) : "-"; }
+std::string known_number(const std::optional<double>& number) { return number ? short_number(*number) : "-"; }
 
 /// Those that a table has where some row knows them.
-constexpr std::array kRates = {
-    Column{"tokens/s", [](const ComparisonRow& row) { return known_rate(row.simulation->rates.tokens_per_second); }},
-    Column{"TFLOP/s", [](const ComparisonRow& row) { return known_rate(row.simulation->rates.tflops_per_device); }},
+constexpr std::array kKnown = {
+    Column{"tokens/s", [](const ComparisonRow& row) { return known_number(row.simulation->rates.tokens_per_second); }},
+    Column{"TFLOP/s", [](const ComparisonRow& row) { return known_number(row.simulation->rates.tflops_per_device); }},
     Column{"MFU",
            [](const ComparisonRow& row) {
              const auto& mfu = row.simulation->rates.mfu;
              return mfu ? percent(*mfu) : "-";
+           }},
+    Column{"cost/iteration", [](const ComparisonRow& row) { return known_number(row.simulation->cost.of_iteration); }},
+    Column{"cost/10^9 tokens",
+           [](const ComparisonRow& row) { return known_number(row.simulation->cost.of_billion_tokens); }},
+    Column{"cost/10^6 samples",
+           [](const ComparisonRow& row) {
+             const RunCost& cost = row.simulation->cost;
+             return known_number(cost.of_billion_tokens ? std::nullopt : cost.of_million_samples);
            }},
 };
 
@@ -108,9 +118,9 @@ std::vector<Column> columns_of(const Comparison& comparison, const RowChoice& ch
   std::vector<Column> columns(kNarrow.begin(), kNarrow.end());
   if (!choice.wide) return columns;
   columns.insert(columns.end(), kWide.begin() + (comparison.names_schedules ? 1 : 0), kWide.end());
-  for (const Column& rate : kRates) {
-    const auto is_known = [&](const ComparisonRow& row) { return row.simulation && rate.cell(row) != "-"; };
-    if (std::ranges::any_of(comparison.rows, is_known)) columns.push_back(rate);
+  for (const Column& known : kKnown) {
+    const auto is_known = [&](const ComparisonRow& row) { return row.simulation && known.cell(row) != "-"; };
+    if (std::ranges::any_of(comparison.rows, is_known)) columns.push_back(known);
   }
   return columns;
 }
@@ -318,7 +328,8 @@ std::string legend(const std::vector<Comparison>& comparisons, const RowChoice& 
          "full: how much of the fullest device's memory is used\n" +
          (any(&has_rates) ? "TFLOP/s: operations of the model, per device, attention in full; MFU: their share of the "
                             "devices' peaks\n"
-                          : "");
+                          : "") +
+         (any(&has_cost) ? "cost: of the devices that the plan uses, in the currency of their prices\n" : "");
 }
 
 }  // namespace

@@ -78,16 +78,20 @@ std::string kinds_table(const Platform& platform) {
     return kind.pass_overhead > Seconds(0) || kind.update_overhead > Seconds(0);
   });
   if (has_overheads) table.header.insert(table.header.end(), {"each pass", "each update"});
+  const bool has_prices = std::ranges::any_of(platform.spec.device_kinds.items(),
+                                              [](const DeviceKind& kind) { return kind.price.has_value(); });
+  if (has_prices) table.header.emplace_back("price/h");
   for (DeviceKindId id : indices(platform.spec.device_kinds)) {
     const DeviceKind& kind = platform.spec.device_kinds[id];
     const auto count = std::ranges::count(platform.devices.items(), id, &Device::kind);
     table.rows.push_back({kind.name, std::to_string(count), format_human_bytes(kind.memory),
                           format_human_bytes(kind.reserved), kind.speed ? short_number(*kind.speed) : "not known",
                           kind.update_bandwidth ? format_human_bandwidth(*kind.update_bandwidth) : "free"});
-    if (!has_overheads) continue;
-    for (const Seconds overhead : {kind.pass_overhead, kind.update_overhead}) {
-      table.rows.back().push_back(overhead > Seconds(0) ? "+" + format_human_seconds(overhead) : "-");
-    }
+    std::vector<std::string>& cells = table.rows.back();
+    const auto add = [&](Seconds time) { cells.push_back(time > Seconds(0) ? "+" + format_human_seconds(time) : "-"); };
+    if (has_overheads) add(kind.pass_overhead);
+    if (has_overheads) add(kind.update_overhead);
+    if (has_prices) cells.push_back(kind.price ? short_number(*kind.price) : "not known");
   }
   return to_text(table);
 }
@@ -191,7 +195,8 @@ Detail::List devices_list(const Platform& platform) {
                        {"usable_bytes", platform.capacity(id).value()},
                        {"speed", kind.speed ? Detail(*kind.speed) : Detail()},
                        {"pass_overhead_s", kind.pass_overhead.value()},
-                       {"update_overhead_s", kind.update_overhead.value()}});
+                       {"update_overhead_s", kind.update_overhead.value()},
+                       {"price_per_hour", kind.price ? Detail(*kind.price) : Detail()}});
   }
   return list;
 }

@@ -1,6 +1,7 @@
 #include "experiments/view/largest_size_view.hpp"
 
 #include "experiments/run/simulation.hpp"
+#include "experiments/view/cost_view.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/rates_view.hpp"
 #include "experiments/view/table.hpp"
@@ -45,9 +46,11 @@ std::string idle_text(const Report& report, const Platform& platform) {
 }
 
 std::string throughput_text(const LargestSizeRun& run, const LayerGraph& graph, const Platform& platform) {
-  const std::string rates = rates_text(work_rates(graph, platform, run.report()));
-  return "samples/s: " + short_number(run.report().throughput) + (rates.empty() ? "" : "; " + rates) +
-         (run.replayed ? ", simulated" : ", evaluated without contention") + "\n";
+  const WorkRates rates = work_rates(graph, platform, run.report());
+  const std::string text = rates_text(rates);
+  return "samples/s: " + short_number(run.report().throughput) + (text.empty() ? "" : "; " + text) +
+         (run.replayed ? ", simulated" : ", evaluated without contention") + "\n" +
+         cost_line(run_cost(platform, run.report(), rates));
 }
 
 /// `22 samples lack 1048576 B on gpu0, in stage 0: no pipeline fits; …`.
@@ -158,9 +161,9 @@ Detail::Record largest_size_record(const LargestSize& largest, const std::option
     const auto idle = idle_share(run->report());
     record.emplace_back("engine", to_string(run->replayed ? EngineChoice::Replay : EngineChoice::Evaluate));
     record.emplace_back("throughput_samples_per_s", run->report().throughput);
-    for (auto& entry : rates_record(work_rates(largest.planning.graph, platform, run->report()))) {
-      record.push_back(std::move(entry));
-    }
+    const WorkRates rates = work_rates(largest.planning.graph, platform, run->report());
+    for (auto& entry : rates_record(rates)) record.push_back(std::move(entry));
+    for (auto& entry : cost_record(run_cost(platform, run->report(), rates))) record.push_back(std::move(entry));
     record.emplace_back("devices", memory_list(run->report(), platform));
     record.emplace_back("idle_memory_ratio", idle ? Detail(*idle) : Detail());
   }

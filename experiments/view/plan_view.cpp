@@ -2,6 +2,7 @@
 
 #include "experiments/run/degrees_text.hpp"
 #include "experiments/run/simulation.hpp"
+#include "experiments/view/cost_view.hpp"
 #include "experiments/view/explanation.hpp"
 #include "experiments/view/plan_remarks.hpp"
 #include "experiments/view/rates_view.hpp"
@@ -323,11 +324,13 @@ Detail::Record planning_record(const Planning& planning, const Figures& evaluate
 
 namespace {
 
-/// A line with the samples, tokens and operations of a second; empty where nothing takes any time.
+/// A line with the samples, tokens and operations of a second, and one with costs; empty where nothing takes any time.
 std::string speed_text(const LayerGraph& graph, const Platform& platform, const Report& evaluated) {
   if (evaluated.throughput <= 0.0) return "";
-  const std::string rates = rates_text(work_rates(graph, platform, evaluated));
-  return short_number(evaluated.throughput) + " samples/s" + (rates.empty() ? "" : ", " + rates) + "\n";
+  const WorkRates rates = work_rates(graph, platform, evaluated);
+  const std::string text = rates_text(rates);
+  return short_number(evaluated.throughput) + " samples/s" + (text.empty() ? "" : ", " + text) + "\n" +
+         cost_line(run_cost(platform, evaluated, rates));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "experiments/view/simulation_record.hpp"
 
+#include "experiments/view/cost_view.hpp"
 #include "experiments/view/events_view.hpp"
 #include "experiments/view/figures.hpp"
 #include "experiments/view/rates_view.hpp"
@@ -190,6 +191,7 @@ Detail::Record simulation_record(const Simulation& simulation, const LayerGraph&
                         figure(FigureId::Staleness),
                         figure(FigureId::Throughput)};
   for (auto& entry : rates_record(simulation.rates)) record.push_back(std::move(entry));
+  for (auto& entry : cost_record(simulation.cost)) record.push_back(std::move(entry));
   for (const FigureId id :
        {FigureId::BubbleRatio, FigureId::SpanBubbleRatio, FigureId::IdealBubbleRatio, FigureId::RecomputeTime,
         FigureId::ExposedCommunication, FigureId::IdleMemory, FigureId::IdleMemoryRatio,

@@ -2,6 +2,7 @@
 
 #include "experiments/run/degrees_text.hpp"
 #include "experiments/view/basis_words.hpp"
+#include "experiments/view/cost_view.hpp"
 #include "experiments/view/events_view.hpp"
 #include "experiments/view/figures.hpp"
 #include "experiments/view/plan_view.hpp"
@@ -195,10 +196,11 @@ std::string microbatches_text(const Simulation& simulation, const Plan& plan) {
 std::string simulation_text(const Simulation& simulation, const Plan& plan, const Platform& platform,
                             const Explanation& explanation, bool timings) {
   const Report& report = simulation.report;
-  std::string text = headline_text(simulation, plan) + rates_line(simulation) + updates_text(simulation.updates) +
-                     convergence_text(report) + iterations_text(report) + events_text(simulation, platform) +
-                     replanning_text(simulation) + overflow_text(report, platform, explanation.remedies) + "\n" +
-                     device_table(report, platform) + bottleneck_text(report, platform, explanation) + "\n" +
+  std::string text = headline_text(simulation, plan) + rates_line(simulation) + cost_line(simulation.cost) +
+                     updates_text(simulation.updates) + convergence_text(report) + iterations_text(report) +
+                     events_text(simulation, platform) + replanning_text(simulation) +
+                     overflow_text(report, platform, explanation.remedies) + "\n" + device_table(report, platform) +
+                     bottleneck_text(report, platform, explanation) + "\n" +
                      comparison_text(simulation, plan, platform) + basis_line(simulation);
   if (timings) {
     text += "\n" + counted(report.operations, "operation") + ", " + to_string(simulation.choices.engine) + " in " +

@@ -17,6 +17,7 @@ namespace {
 constexpr double kLeastSpeed = 1e-6;
 constexpr double kMostSpeed = 1e6;
 constexpr Seconds kLongestOverhead(1e3);
+constexpr double kMostPrice = 1e9;             ///< in any currency
 constexpr std::uint64_t kMostLinks = 400'000;  ///< with these and all devices, a description takes about 1 GB
 constexpr double kLeastEfficiency = 1e-3;
 constexpr std::int64_t kMostRings = 64;
@@ -49,8 +50,14 @@ Seconds read_overhead(const YamlNode& node) {
   return overhead;
 }
 
+double read_price(const YamlNode& node) {
+  const double price = read_number(node);
+  if (price < 0.0 || price > kMostPrice) node.fail_expected("a number from 0 to 1e9, the price of a device and hour");
+  return price;
+}
+
 DeviceKind read_device_kind(const std::string& name, const YamlNode& node) {
-  node.allow_keys({"memory", "speed", "reserved", "update_bandwidth", "pass_overhead", "update_overhead"});
+  node.allow_keys({"memory", "speed", "reserved", "update_bandwidth", "pass_overhead", "update_overhead", "price"});
   DeviceKind kind;
   kind.name = name;
   const YamlNode memory = node.at("memory");
@@ -66,6 +73,7 @@ DeviceKind read_device_kind(const std::string& name, const YamlNode& node) {
   if (const auto update = node.find("update_bandwidth")) kind.update_bandwidth = read_usable_bandwidth(*update);
   if (const auto overhead = node.find("pass_overhead")) kind.pass_overhead = read_overhead(*overhead);
   if (const auto overhead = node.find("update_overhead")) kind.update_overhead = read_overhead(*overhead);
+  if (const auto price = node.find("price")) kind.price = read_price(*price);
   return kind;
 }
 

@@ -44,6 +44,7 @@ Detail device_kind_record(const DeviceKind& kind) {
   if (kind.update_bandwidth) record.emplace_back("update_bandwidth", format_bandwidth(*kind.update_bandwidth));
   if (kind.pass_overhead > Seconds(0)) record.emplace_back("pass_overhead", format_seconds(kind.pass_overhead));
   if (kind.update_overhead > Seconds(0)) record.emplace_back("update_overhead", format_seconds(kind.update_overhead));
+  if (kind.price) record.emplace_back("price", *kind.price);
   return record;
 }
 

@@ -40,8 +40,9 @@ struct DeviceKind {
   Bytes reserved;                                   ///< counts against `memory`
   std::optional<BytesPerSecond> update_bandwidth;   ///< of the optimizer step; absent: the step takes no time
   std::map<std::string, double> other_speeds = {};  ///< `speed` in other precisions than `kPlainPrecision`
-  Seconds pass_overhead = {};    ///< that each forward and each backward of a stage takes beside its layers' times
-  Seconds update_overhead = {};  ///< that each update on a device takes beside the bytes of its step
+  Seconds pass_overhead = {};        ///< that each forward and each backward of a stage takes beside its layers' times
+  Seconds update_overhead = {};      ///< that each update on a device takes beside the bytes of its step
+  std::optional<double> price = {};  ///< of a device and hour, in any currency; absent: not known
   friend bool operator==(const DeviceKind&, const DeviceKind&) = default;
 };
 

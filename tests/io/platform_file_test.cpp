@@ -17,7 +17,7 @@ schema: stagecraft/platform/1
 platform: p3.16xlarge-x2
 device_kinds:
   V100-SXM2-16GB: {memory: 16 GiB, speed: 1.0, reserved: 1 GiB, update_bandwidth: 900 GBps,
-                   pass_overhead: 30 us, update_overhead: 150 ms}
+                   pass_overhead: 30 us, update_overhead: 150 ms, price: 3.06}
   slow: {memory: 8 GiB}
 node_kinds:
   p3.16xlarge:
@@ -34,7 +34,7 @@ network: {type: switch}
 constexpr const char* kExplicit = R"(
 schema: stagecraft/platform/1
 platform: triangle
-device_kinds: {A: {memory: 1 GiB}}
+device_kinds: {A: {memory: 1 GiB, price: 0}}
 devices:
   - {name: gpu0, kind: A, host: {memory: 64 GiB, link: {bandwidth: 12 GBps, latency: 5 us}}}
   - {name: gpu1, kind: A}
@@ -80,6 +80,8 @@ TEST_CASE("platform file: the node form") {
   CHECK(kind.update_bandwidth == BytesPerSecond(900e9));
   CHECK(kind.pass_overhead == Seconds(30e-6));
   CHECK(kind.update_overhead == Seconds(0.15));
+  CHECK(kind.price == 3.06);
+  CHECK_FALSE(spec.device_kinds[DeviceKindId(1)].price.has_value());
   CHECK(spec.device_kinds[DeviceKindId(1)].pass_overhead == Seconds(0));
   CHECK_FALSE(spec.device_kinds[DeviceKindId(1)].speed.has_value());
   const NodeForm& form = std::get<NodeForm>(spec.form);
