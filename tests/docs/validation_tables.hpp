@@ -22,9 +22,10 @@ struct ShownSite {
 /// `| step | reason |` of the rows that validation/NAME.csv leaves out.
 [[nodiscard]] std::string left_out_table(const std::string& name);
 
-/// One figure: `validation=NAME; show=FIGURE`, with `platform=` or `precision=` where a table has several sites. Of
-/// `all` there are `steps`, `tables`, `least_median` and `largest_median`; else `steps`, `signed_median`, `median`,
-/// `mean`, `worst`, `rank`, and `plain_`, `memory_` or `fitted_memory_` before these errors.
+/// One figure: `validation=NAME; show=FIGURE`, with `platform=` or `precision=` where a table has several sites. Of the
+/// tables to whose steps constants were `fitted`, and of the others (`unfitted`), there are `steps`, `tables`,
+/// `least_median` and `largest_median`; else `steps`, `signed_median`, `median`, `mean`, `worst`, `rank`, and `plain_`,
+/// `memory_` or `fitted_memory_` before these errors.
 /// **Throws** InputError for another figure, and where the keys choose no site or several.
 [[nodiscard]] std::string validation_figure(const std::string& argument);
 
