@@ -1,5 +1,6 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/import_plan.hpp"
+#include "experiments/commands/import_platform.hpp"
 #include "experiments/commands/model_answer.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
@@ -31,6 +32,9 @@ struct ImportOptions {
   std::vector<std::string> speeds;
   PlanningOptions planning;
   bool live_weights = false;
+  std::optional<std::string> nodes;
+  std::optional<std::string> nic_bandwidth;
+  std::optional<std::string> host_memory;
   std::optional<std::string> output;
 };
 
@@ -53,6 +57,9 @@ const std::vector<ImportOption>& import_options() {
       {"--microbatches", [](const Options& o) { return o.planning.microbatches.has_value(); }},
       {"--training", [](const Options& o) { return o.planning.training.has_value(); }},
       {"--live-weights", [](const Options& o) { return o.live_weights; }},
+      {"--nodes", [](const Options& o) { return o.nodes.has_value(); }},
+      {"--nic-bandwidth", [](const Options& o) { return o.nic_bandwidth.has_value(); }},
+      {"--host-memory", [](const Options& o) { return o.host_memory.has_value(); }},
   };
   return kOptions;
 }
@@ -103,6 +110,11 @@ PlanImport plan_import(const ImportOptions& options) {
   return {options.file, options.ranks, inputs, options.planning, options.live_weights, options.output};
 }
 
+Answer import_matrix(const ImportOptions& options, const Settings&) {
+  return import_topo(
+      {options.file, *options.device, options.nodes, options.nic_bandwidth, options.host_memory, options.output});
+}
+
 const std::vector<ImportFormat>& import_formats() {
   using Options = ImportOptions;
   static const std::vector<std::string> kOfPlans = {"--speed",           "--schedule", "--microbatches",
@@ -124,6 +136,11 @@ const std::vector<ImportFormat>& import_formats() {
        kInputs,
        {"--speed"},
        [](const Options& o, const Settings& settings) { return import_megatron(plan_import(o), settings); }},
+      {"nvidia-topo",
+       "what nvidia-smi topo -m prints of a node",
+       {"--device"},
+       {"--nodes", "--nic-bandwidth", "--host-memory"},
+       import_matrix},
   };
   return kFormats;
 }
@@ -145,11 +162,14 @@ const ImportFormat& chosen_format(const std::string& text) {
 VerbAction configure_import(CLI::App& command) {
   auto options = std::make_shared<ImportOptions>();
   add_required(command, "FORMAT", options->format, formats_help());
-  add_required(command, "FILE", options->file, "the profile, the plan or the flags");
+  add_required(command, "FILE", options->file, "the profile, the plan, the flags or the matrix");
   add_option(command, "--microbatch-size", options->planning.microbatch_size,
              "samples in the microbatch that was profiled; of a plan: in a microbatch, by default the smallest size "
              "that the model file gives");
-  add_option(command, "--device", options->device, "pipedream: kind of device on which the times were measured");
+  add_option(
+      command, "--device", options->device,
+      "pipedream: kind of device on which the times were measured; nvidia-topo: kind of the GPUs, one of 'stagecraft "
+      "list devices'");
   add_option(command, "--model", options->model, "plans: the model: a file, or the name of a shipped one");
   add_option(command, "--platform", options->platform, "plans: the platform: a file, or the name of a shipped one");
   add_option(command, "--ranks", options->ranks,
@@ -166,8 +186,13 @@ VerbAction configure_import(CLI::App& command) {
   add_flag(command, "--live-weights", options->live_weights,
            "plans: one weight version more on each stage than the schedule implies, as the programs of PipeDream and "
            "vPipe have");
+  add_option(command, "--nodes", options->nodes, "nvidia-topo: nodes of the cluster; default: 1");
+  add_option(command, "--nic-bandwidth", options->nic_bandwidth,
+             "nvidia-topo: of one NIC, such as 200Gbps; default: nodes have no NIC");
+  add_option(command, "--host-memory", options->host_memory,
+             "nvidia-topo: of a node, such as 1TB; default: nothing can be swapped");
   add_option(command, "-o,--output", options->output,
-             "write the model or the plan to this file, as JSON if its name ends in .json");
+             "write the model, the plan or the platform to this file, as JSON if its name ends in .json");
   return [options](const Settings& settings) {
     const ImportFormat& format = chosen_format(options->format);
     check_options(format, *options);
@@ -179,7 +204,8 @@ VerbAction configure_import(CLI::App& command) {
 
 const Verb import_verb{
     .name = "import",
-    .summary = "turn another tool's profile into a model file, or its plan into a plan file",
+    .summary =
+        "turn another tool's profile into a model file, its plan into a plan file, or its topology into a platform",
     .configure = configure_import,
     .examples = {"stagecraft import pipedream graph.txt --microbatch-size 64 --device V100-SXM2-16GB -o model.yaml"},
 };

@@ -17,7 +17,6 @@ namespace {
 constexpr double kLeastSpeed = 1e-6;
 constexpr double kMostSpeed = 1e6;
 constexpr Seconds kLongestOverhead(1e3);
-constexpr std::uint64_t kMostLinks = 400'000;  ///< with these and all devices, a description takes about 1 GB
 constexpr double kLeastEfficiency = 1e-3;
 constexpr std::int64_t kMostRings = 64;
 

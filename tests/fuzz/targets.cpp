@@ -54,6 +54,8 @@ const std::vector<Source>& sources() {
       {"study", "tests/vectors/studies/first", "manifest"},
       {"table", "tests/vectors/good", "table_"},
       {"table", "tests/vectors/bad", "table_"},
+      {"topo", "tests/vectors/topo", ""},
+      {"topo", "tests/vectors/bad", "topo_"},
   };
   return kSources;
 }
@@ -124,6 +126,7 @@ const std::vector<Target>& targets() {
       {"study", take_study},
       {"table", take_table},
       {"text", take_text},
+      {"topo", take_topo},
   };
   return kTargets;
 }

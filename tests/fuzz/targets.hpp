@@ -36,6 +36,7 @@ void take_document(std::string_view input);
 void take_steps(std::string_view input);
 void take_study(std::string_view input);
 void take_text(std::string_view input);
+void take_topo(std::string_view input);
 void take_options(std::string_view input);
 
 }  // namespace stagecraft::fuzz
