@@ -1,4 +1,5 @@
 #include "experiments/commands/add_option.hpp"
+#include "experiments/commands/import_collectives.hpp"
 #include "experiments/commands/import_plan.hpp"
 #include "experiments/commands/import_platform.hpp"
 #include "experiments/commands/model_answer.hpp"
@@ -24,7 +25,7 @@ namespace {
 /// The options of all formats; each format has its own.
 struct ImportOptions {
   std::string format;
-  std::string file;
+  std::vector<std::string> files;
   std::optional<std::string> device;
   std::optional<std::string> model;
   std::optional<std::string> platform;
@@ -36,6 +37,8 @@ struct ImportOptions {
   std::optional<std::string> nic_bandwidth;
   std::optional<std::string> host_memory;
   std::optional<std::string> output;
+
+  [[nodiscard]] const std::string& file() const { return files.front(); }  ///< of a format that reads one
 };
 
 /// An option that some formats have.
@@ -71,6 +74,7 @@ struct ImportFormat {
   std::vector<std::string> required;  ///< options
   std::vector<std::string> optional;  ///< options beside those and --output
   Answer (*import)(const ImportOptions&, const Settings&);
+  bool reads_several = false;  ///< files
 };
 
 /// Refuses options that the format does not have, and asks for those that it needs.
@@ -79,6 +83,10 @@ void check_options(const ImportFormat& format, const ImportOptions& options) {
     return std::ranges::find(names, name) != names.end();
   };
   const std::string hint = "see stagecraft import --help";
+  if (options.files.size() > 1 && !format.reads_several) {
+    throw InputError("expected one file to import " + format.name + ", found " + std::to_string(options.files.size()),
+                     {}, hint);
+  }
   for (const ImportOption& option : import_options()) {
     const bool is_given = option.is_given(options);
     if (!is_given && has(format.required, option.name)) {
@@ -94,8 +102,8 @@ Answer import_profile(const ImportOptions& options, const Settings& settings) {
   const auto size =
       read_count_option("--microbatch-size", *options.planning.microbatch_size, 1, run_limits::kMostSamples);
   const std::string device = read_name_option("--device", *options.device);
-  refuse_overwriting(options.output, OutputKind::ModelFile, {options.file});
-  const PipedreamGraph graph = parse_pipedream_graph(read_text_file(options.file), options.file);
+  refuse_overwriting(options.output, OutputKind::ModelFile, {options.file()});
+  const PipedreamGraph graph = parse_pipedream_graph(read_text_file(options.file()), options.file());
   Answer answer = model_answer(import_pipedream(graph, size, device), options.output);
   if (has_stages(graph)) {
     settings.say(
@@ -107,12 +115,12 @@ Answer import_profile(const ImportOptions& options, const Settings& settings) {
 
 PlanImport plan_import(const ImportOptions& options) {
   const InputOptions inputs{*options.model, {*options.platform, options.speeds}};
-  return {options.file, options.ranks, inputs, options.planning, options.live_weights, options.output};
+  return {options.file(), options.ranks, inputs, options.planning, options.live_weights, options.output};
 }
 
 Answer import_matrix(const ImportOptions& options, const Settings&) {
   return import_topo(
-      {options.file, *options.device, options.nodes, options.nic_bandwidth, options.host_memory, options.output});
+      {options.file(), *options.device, options.nodes, options.nic_bandwidth, options.host_memory, options.output});
 }
 
 const std::vector<ImportFormat>& import_formats() {
@@ -141,6 +149,14 @@ const std::vector<ImportFormat>& import_formats() {
        {"--device"},
        {"--nodes", "--nic-bandwidth", "--host-memory"},
        import_matrix},
+      {"nccl-tests",
+       "what programs of nccl-tests print, for the constants of collectives",
+       {"--platform"},
+       {},
+       [](const Options& o, const Settings& settings) {
+         return import_collectives({o.files, *o.platform, o.output}, settings);
+       },
+       true},
   };
   return kFormats;
 }
@@ -162,7 +178,7 @@ const ImportFormat& chosen_format(const std::string& text) {
 VerbAction configure_import(CLI::App& command) {
   auto options = std::make_shared<ImportOptions>();
   add_required(command, "FORMAT", options->format, formats_help());
-  add_required(command, "FILE", options->file, "the profile, the plan, the flags or the matrix");
+  add_required_list(command, "FILE", options->files, "the profile, the plan, the flags, the matrix, or tables");
   add_option(command, "--microbatch-size", options->planning.microbatch_size,
              "samples in the microbatch that was profiled; of a plan: in a microbatch, by default the smallest size "
              "that the model file gives");
@@ -171,7 +187,8 @@ VerbAction configure_import(CLI::App& command) {
       "pipedream: kind of device on which the times were measured; nvidia-topo: kind of the GPUs, one of 'stagecraft "
       "list devices'");
   add_option(command, "--model", options->model, "plans: the model: a file, or the name of a shipped one");
-  add_option(command, "--platform", options->platform, "plans: the platform: a file, or the name of a shipped one");
+  add_option(command, "--platform", options->platform,
+             "plans, nccl-tests: the platform: a file, or the name of a shipped one");
   add_option(command, "--ranks", options->ranks,
              "pipedream-plan: the configuration of PipeDream's runtime (JSON), which gives the ranks of each stage; "
              "default: each stage has one device");
@@ -205,7 +222,8 @@ VerbAction configure_import(CLI::App& command) {
 const Verb import_verb{
     .name = "import",
     .summary =
-        "turn another tool's profile into a model file, its plan into a plan file, or its topology into a platform",
+        "turn another tool's profile into a model file, its plan into a plan file, or its view of a machine into a "
+        "platform",
     .configure = configure_import,
     .examples = {"stagecraft import pipedream graph.txt --microbatch-size 64 --device V100-SXM2-16GB -o model.yaml"},
 };

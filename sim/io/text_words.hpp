@@ -26,7 +26,6 @@ class TextLines {
   [[nodiscard]] const std::vector<TextWord>& words() const { return words_; }
   [[nodiscard]] int number() const { return number_; }  ///< of the line, from 1; 0 before the first
   [[nodiscard]] InputPlace place(int column, const std::string& key = {}) const;
-  [[nodiscard]] const std::string& file() const { return file_; }
 
  private:
   std::string_view rest_;

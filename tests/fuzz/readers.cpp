@@ -5,6 +5,7 @@
 #include "sim/io/device_file.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/hf_config.hpp"
+#include "sim/io/import_nccl_tests.hpp"
 #include "sim/io/import_nvidia_topo.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/import_pipedream_plan.hpp"
@@ -146,6 +147,10 @@ void take_pipedream(std::string_view input) {
     static_cast<void>(pipedream_stages(graph, std::nullopt, toy_graph(), toy_platform()));
   });
   takes([&] { static_cast<void>(parse_pipedream_conf(input, "input.json")); });
+}
+
+void take_nccl(std::string_view input) {
+  takes([&] { static_cast<void>(parse_nccl_tests(input, "input.txt")); });
 }
 
 void take_topo(std::string_view input) {

@@ -7,6 +7,7 @@
 #include "sim/io/device_file.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/hf_config.hpp"
+#include "sim/io/import_nccl_tests.hpp"
 #include "sim/io/import_nvidia_topo.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/import_pipedream_plan.hpp"
@@ -192,6 +193,8 @@ void read_as_named(const fs::path& path) {
     read_pipedream_conf(path.string());
   } else if (format == "vpipe") {
     read_vpipe(path.string());
+  } else if (format == "nccl") {
+    static_cast<void>(parse_nccl_tests(read_text_file(path.string()), path.string()));
   } else if (format == "topo") {
     read_topo(path);
   } else if (format == "megatron") {
