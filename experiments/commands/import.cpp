@@ -1,5 +1,7 @@
 #include "experiments/commands/add_option.hpp"
+#include "experiments/commands/import_collectives.hpp"
 #include "experiments/commands/import_plan.hpp"
+#include "experiments/commands/import_platform.hpp"
 #include "experiments/commands/model_answer.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
@@ -11,8 +13,10 @@
 #include "sim/io/pipedream_graph.hpp"
 #include "sim/io/text_file.hpp"
 
+#include <algorithm>
 #include <memory>
-#include <utility>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace stagecraft {
@@ -21,7 +25,7 @@ namespace {
 /// The options of all formats; each format has its own.
 struct ImportOptions {
   std::string format;
-  std::string file;
+  std::vector<std::string> files;
   std::optional<std::string> device;
   std::optional<std::string> model;
   std::optional<std::string> platform;
@@ -29,40 +33,77 @@ struct ImportOptions {
   std::vector<std::string> speeds;
   PlanningOptions planning;
   bool live_weights = false;
+  std::optional<std::string> nodes;
+  std::optional<std::string> nic_bandwidth;
+  std::optional<std::string> host_memory;
   std::optional<std::string> output;
+
+  [[nodiscard]] const std::string& file() const { return files.front(); }  ///< of a format that reads one
 };
 
-using Given = std::vector<std::pair<std::string, bool>>;  ///< options, and whether they are given
+/// An option that some formats have.
+struct ImportOption {
+  std::string name;
+  bool (*is_given)(const ImportOptions&);
+};
 
-void require_given(const std::string& format, const Given& options) {
-  for (const auto& [name, is_given] : options) {
-    if (is_given) continue;
-    throw InputError(std::string(name).append(" is required to import ") + format, {}, "see stagecraft import --help");
-  }
+const std::vector<ImportOption>& import_options() {
+  using Options = ImportOptions;
+  static const std::vector<ImportOption> kOptions = {
+      {"--microbatch-size", [](const Options& o) { return o.planning.microbatch_size.has_value(); }},
+      {"--device", [](const Options& o) { return o.device.has_value(); }},
+      {"--model", [](const Options& o) { return o.model.has_value(); }},
+      {"--platform", [](const Options& o) { return o.platform.has_value(); }},
+      {"--ranks", [](const Options& o) { return o.ranks.has_value(); }},
+      {"--speed", [](const Options& o) { return !o.speeds.empty(); }},
+      {"--schedule", [](const Options& o) { return o.planning.schedule.has_value(); }},
+      {"--microbatches", [](const Options& o) { return o.planning.microbatches.has_value(); }},
+      {"--training", [](const Options& o) { return o.planning.training.has_value(); }},
+      {"--live-weights", [](const Options& o) { return o.live_weights; }},
+      {"--nodes", [](const Options& o) { return o.nodes.has_value(); }},
+      {"--nic-bandwidth", [](const Options& o) { return o.nic_bandwidth.has_value(); }},
+      {"--host-memory", [](const Options& o) { return o.host_memory.has_value(); }},
+  };
+  return kOptions;
 }
 
-void refuse_given(const std::string& format, const Given& options) {
-  for (const auto& [name, is_given] : options) {
-    if (is_given) throw InputError("does not apply to " + format, {"", 0, 0, name}, "see stagecraft import --help");
+/// A format of another program.
+struct ImportFormat {
+  std::string name;
+  std::string summary;                ///< of a file
+  std::vector<std::string> required;  ///< options
+  std::vector<std::string> optional;  ///< options beside those and --output
+  Answer (*import)(const ImportOptions&, const Settings&);
+  bool reads_several = false;  ///< files
+};
+
+/// Refuses options that the format does not have, and asks for those that it needs.
+void check_options(const ImportFormat& format, const ImportOptions& options) {
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  const std::string hint = "see stagecraft import --help";
+  if (options.files.size() > 1 && !format.reads_several) {
+    throw InputError("expected one file to import " + format.name + ", found " + std::to_string(options.files.size()),
+                     {}, hint);
+  }
+  for (const ImportOption& option : import_options()) {
+    const bool is_given = option.is_given(options);
+    if (!is_given && has(format.required, option.name)) {
+      throw InputError(option.name + " is required to import " + format.name, {}, hint);
+    }
+    if (is_given && !has(format.required, option.name) && !has(format.optional, option.name)) {
+      throw InputError("does not apply to " + format.name, {"", 0, 0, option.name}, hint);
+    }
   }
 }
 
 Answer import_profile(const ImportOptions& options, const Settings& settings) {
-  const PlanningOptions& planning = options.planning;
-  require_given("pipedream", {{"--microbatch-size", planning.microbatch_size.has_value()},
-                              {"--device", options.device.has_value()}});
-  refuse_given("pipedream", {{"--model", options.model.has_value()},
-                             {"--platform", options.platform.has_value()},
-                             {"--ranks", options.ranks.has_value()},
-                             {"--speed", !options.speeds.empty()},
-                             {"--schedule", planning.schedule.has_value()},
-                             {"--microbatches", planning.microbatches.has_value()},
-                             {"--training", planning.training.has_value()},
-                             {"--live-weights", options.live_weights}});
-  const auto size = read_count_option("--microbatch-size", *planning.microbatch_size, 1, run_limits::kMostSamples);
+  const auto size =
+      read_count_option("--microbatch-size", *options.planning.microbatch_size, 1, run_limits::kMostSamples);
   const std::string device = read_name_option("--device", *options.device);
-  refuse_overwriting(options.output, OutputKind::ModelFile, {options.file});
-  const PipedreamGraph graph = parse_pipedream_graph(read_text_file(options.file), options.file);
+  refuse_overwriting(options.output, OutputKind::ModelFile, {options.file()});
+  const PipedreamGraph graph = parse_pipedream_graph(read_text_file(options.file()), options.file());
   Answer answer = model_answer(import_pipedream(graph, size, device), options.output);
   if (has_stages(graph)) {
     settings.say(
@@ -72,42 +113,82 @@ Answer import_profile(const ImportOptions& options, const Settings& settings) {
   return answer;
 }
 
-Answer import_plan(const std::string& format, const ImportOptions& options, const Settings& settings) {
-  require_given(format, {{"--model", options.model.has_value()}, {"--platform", options.platform.has_value()}});
-  refuse_given(format, {{"--device", options.device.has_value()}});
-  if (format == "vpipe") refuse_given(format, {{"--ranks", options.ranks.has_value()}});
+PlanImport plan_import(const ImportOptions& options) {
   const InputOptions inputs{*options.model, {*options.platform, options.speeds}};
-  const PlanImport import{options.file, options.ranks, inputs, options.planning, options.live_weights, options.output};
-  return format == "vpipe" ? import_vpipe(import, settings) : import_pipedream_plan(import, settings);
+  return {options.file(), options.ranks, inputs, options.planning, options.live_weights, options.output};
 }
 
-Answer import_flags(const ImportOptions& options, const Settings& settings) {
-  const std::string format = "megatron-flags";
-  const PlanningOptions& planning = options.planning;
-  require_given(format, {{"--model", options.model.has_value()}, {"--platform", options.platform.has_value()}});
-  refuse_given(format, {{"--device", options.device.has_value()},
-                        {"--ranks", options.ranks.has_value()},
-                        {"--schedule", planning.schedule.has_value()},
-                        {"--microbatches", planning.microbatches.has_value()},
-                        {"--microbatch-size", planning.microbatch_size.has_value()},
-                        {"--training", planning.training.has_value()},
-                        {"--live-weights", options.live_weights}});
-  const InputOptions inputs{*options.model, {*options.platform, options.speeds}};
-  return import_megatron({options.file, {}, inputs, {}, false, options.output}, settings);
+Answer import_matrix(const ImportOptions& options, const Settings&) {
+  return import_topo(
+      {options.file(), *options.device, options.nodes, options.nic_bandwidth, options.host_memory, options.output});
+}
+
+const std::vector<ImportFormat>& import_formats() {
+  using Options = ImportOptions;
+  static const std::vector<std::string> kOfPlans = {"--speed",           "--schedule", "--microbatches",
+                                                    "--microbatch-size", "--training", "--live-weights"};
+  static const std::vector<std::string> kInputs = {"--model", "--platform"};
+  static const auto kWithRanks = [] {
+    std::vector<std::string> names = kOfPlans;
+    names.emplace_back("--ranks");
+    return names;
+  }();
+  static const std::vector<ImportFormat> kFormats = {
+      {"pipedream", "the graph text of PipeDream's profiler", {"--microbatch-size", "--device"}, {}, import_profile},
+      {"pipedream-plan", "the same with the stages that its optimizer chose", kInputs, kWithRanks,
+       [](const Options& o, const Settings& settings) { return import_pipedream_plan(plan_import(o), settings); }},
+      {"vpipe", "a plan of vPipe's program", kInputs, kOfPlans,
+       [](const Options& o, const Settings& settings) { return import_vpipe(plan_import(o), settings); }},
+      {"megatron-flags",
+       "the flags of a run of Megatron-LM",
+       kInputs,
+       {"--speed"},
+       [](const Options& o, const Settings& settings) { return import_megatron(plan_import(o), settings); }},
+      {"nvidia-topo",
+       "what nvidia-smi topo -m prints of a node",
+       {"--device"},
+       {"--nodes", "--nic-bandwidth", "--host-memory"},
+       import_matrix},
+      {"nccl-tests",
+       "what programs of nccl-tests print, for the constants of collectives",
+       {"--platform"},
+       {},
+       [](const Options& o, const Settings& settings) {
+         return import_collectives({o.files, *o.platform, o.output}, settings);
+       },
+       true},
+  };
+  return kFormats;
+}
+
+std::string formats_help() {
+  std::string text;
+  for (const ImportFormat& format : import_formats()) {
+    text += (text.empty() ? "" : "; ") + format.name + ": " + format.summary;
+  }
+  return text;
+}
+
+const ImportFormat& chosen_format(const std::string& text) {
+  std::vector<std::string> names;
+  for (const ImportFormat& format : import_formats()) names.push_back(format.name);
+  return *std::ranges::find(import_formats(), read_choice_option("FORMAT", text, names), &ImportFormat::name);
 }
 
 VerbAction configure_import(CLI::App& command) {
   auto options = std::make_shared<ImportOptions>();
-  add_required(command, "FORMAT", options->format,
-               "pipedream: the graph text of PipeDream's profiler; pipedream-plan: the same with the stages that its "
-               "optimizer chose; vpipe: a plan of vPipe's program; megatron-flags: the flags of a run of Megatron-LM");
-  add_required(command, "FILE", options->file, "the profile, the plan or the flags");
+  add_required(command, "FORMAT", options->format, formats_help());
+  add_required_list(command, "FILE", options->files, "the profile, the plan, the flags, the matrix, or tables");
   add_option(command, "--microbatch-size", options->planning.microbatch_size,
              "samples in the microbatch that was profiled; of a plan: in a microbatch, by default the smallest size "
              "that the model file gives");
-  add_option(command, "--device", options->device, "pipedream: kind of device on which the times were measured");
+  add_option(
+      command, "--device", options->device,
+      "pipedream: kind of device on which the times were measured; nvidia-topo: kind of the GPUs, one of 'stagecraft "
+      "list devices'");
   add_option(command, "--model", options->model, "plans: the model: a file, or the name of a shipped one");
-  add_option(command, "--platform", options->platform, "plans: the platform: a file, or the name of a shipped one");
+  add_option(command, "--platform", options->platform,
+             "plans, nccl-tests: the platform: a file, or the name of a shipped one");
   add_option(command, "--ranks", options->ranks,
              "pipedream-plan: the configuration of PipeDream's runtime (JSON), which gives the ranks of each stage; "
              "default: each stage has one device");
@@ -122,14 +203,17 @@ VerbAction configure_import(CLI::App& command) {
   add_flag(command, "--live-weights", options->live_weights,
            "plans: one weight version more on each stage than the schedule implies, as the programs of PipeDream and "
            "vPipe have");
+  add_option(command, "--nodes", options->nodes, "nvidia-topo: nodes of the cluster; default: 1");
+  add_option(command, "--nic-bandwidth", options->nic_bandwidth,
+             "nvidia-topo: of one NIC, such as 200Gbps; default: nodes have no NIC");
+  add_option(command, "--host-memory", options->host_memory,
+             "nvidia-topo: of a node, such as 1TB; default: nothing can be swapped");
   add_option(command, "-o,--output", options->output,
-             "write the model or the plan to this file, as JSON if its name ends in .json");
+             "write the model, the plan or the platform to this file, as JSON if its name ends in .json");
   return [options](const Settings& settings) {
-    const std::string format =
-        read_choice_option("FORMAT", options->format, {"pipedream", "pipedream-plan", "vpipe", "megatron-flags"});
-    if (format == "pipedream") return import_profile(*options, settings);
-    if (format == "megatron-flags") return import_flags(*options, settings);
-    return import_plan(format, *options, settings);
+    const ImportFormat& format = chosen_format(options->format);
+    check_options(format, *options);
+    return format.import(*options, settings);
   };
 }
 
@@ -137,7 +221,9 @@ VerbAction configure_import(CLI::App& command) {
 
 const Verb import_verb{
     .name = "import",
-    .summary = "turn another tool's profile into a model file, or its plan into a plan file",
+    .summary =
+        "turn another tool's profile into a model file, its plan into a plan file, or its view of a machine into a "
+        "platform",
     .configure = configure_import,
     .examples = {"stagecraft import pipedream graph.txt --microbatch-size 64 --device V100-SXM2-16GB -o model.yaml"},
 };

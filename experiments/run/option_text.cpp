@@ -66,6 +66,24 @@ Seconds read_time_option(const std::string& option, const std::string& text, Sec
   return *time.value;
 }
 
+BytesPerSecond read_bandwidth_option(const std::string& option, const std::string& text) {
+  constexpr BytesPerSecond kLeast(1.0);
+  constexpr BytesPerSecond kMost(1e18);
+  const Parsed<BytesPerSecond> bandwidth = parse_bandwidth(text);
+  if (!bandwidth) refuse(option, bandwidth.problem, bandwidth.hint);
+  if (*bandwidth.value < kLeast || *bandwidth.value > kMost) {
+    refuse(option, "expected a bandwidth from 1 Bps to 1000000 TBps, found " + quote(text));
+  }
+  return *bandwidth.value;
+}
+
+Bytes read_size_option(const std::string& option, const std::string& text) {
+  const Parsed<Bytes> size = parse_bytes(text);
+  if (!size) refuse(option, size.problem, size.hint);
+  if (*size.value == Bytes(0)) refuse(option, "expected a size of more than zero, found " + quote(text));
+  return *size.value;
+}
+
 std::string read_choice_option(const std::string& option, const std::string& text,
                                const std::vector<std::string>& known) {
   if (std::ranges::find(known, text) == known.end()) {

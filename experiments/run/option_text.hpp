@@ -28,6 +28,12 @@ namespace stagecraft {
 /// A time of more than zero, with its unit, up to `most`.
 [[nodiscard]] Seconds read_time_option(const std::string& option, const std::string& text, Seconds most);
 
+/// A bandwidth, with its unit, as a link may have it: 1 Bps to 1000000 TBps.
+[[nodiscard]] BytesPerSecond read_bandwidth_option(const std::string& option, const std::string& text);
+
+/// A size of more than zero, with its unit.
+[[nodiscard]] Bytes read_size_option(const std::string& option, const std::string& text);
+
 /// Returns `text`, which has to be one of the known names.
 [[nodiscard]] std::string read_choice_option(const std::string& option, const std::string& text,
                                              const std::vector<std::string>& known);

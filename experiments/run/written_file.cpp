@@ -32,6 +32,7 @@ std::string name_of(OutputKind kind) {
   switch (kind) {
     case OutputKind::PlanFile: return "plan file";
     case OutputKind::ModelFile: return "model file";
+    case OutputKind::PlatformFile: return "platform file";
     case OutputKind::EventsFile: return "events file";
     case OutputKind::DeviceFile: return "device file";
     case OutputKind::ArchitectureFile: return "architecture file";

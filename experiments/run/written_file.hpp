@@ -22,6 +22,7 @@ void write_file_atomically(const std::string& path, std::string_view content);
 enum class OutputKind : std::uint8_t {
   PlanFile,
   ModelFile,
+  PlatformFile,
   EventsFile,
   DeviceFile,
   ArchitectureFile,

@@ -17,8 +17,7 @@ namespace {
 constexpr double kLeastSpeed = 1e-6;
 constexpr double kMostSpeed = 1e6;
 constexpr Seconds kLongestOverhead(1e3);
-constexpr double kMostPrice = 1e9;             ///< in any currency
-constexpr std::uint64_t kMostLinks = 400'000;  ///< with these and all devices, a description takes about 1 GB
+constexpr double kMostPrice = 1e9;  ///< in any currency
 constexpr double kLeastEfficiency = 1e-3;
 constexpr std::int64_t kMostRings = 64;
 

@@ -10,6 +10,7 @@ namespace stagecraft {
 // The parts of a platform file that describe the links between devices and between nodes; for `parse_platform`.
 
 inline constexpr std::int64_t kMostDevices = 100'000;
+inline constexpr std::uint64_t kMostLinks = 400'000;  ///< with these and all devices, a description takes about 1 GB
 inline constexpr const char* kPart = "describe a part of the cluster";  ///< the hint for more
 
 /// A bandwidth from 1 Bps to 1e18 Bps, so that times can be computed with it.

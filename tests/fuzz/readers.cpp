@@ -5,6 +5,8 @@
 #include "sim/io/device_file.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/hf_config.hpp"
+#include "sim/io/import_nccl_tests.hpp"
+#include "sim/io/import_nvidia_topo.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/import_pipedream_plan.hpp"
 #include "sim/io/json.hpp"
@@ -15,6 +17,7 @@
 #include "sim/io/platform_file.hpp"
 #include "sim/io/schedule_csv.hpp"
 #include "sim/io/schedule_file.hpp"
+#include "sim/io/topo_platform.hpp"
 #include "sim/io/yaml_node.hpp"
 #include "sim/io/yaml_text.hpp"
 #include "sim/io/yaml_values.hpp"
@@ -144,6 +147,27 @@ void take_pipedream(std::string_view input) {
     static_cast<void>(pipedream_stages(graph, std::nullopt, toy_graph(), toy_platform()));
   });
   takes([&] { static_cast<void>(parse_pipedream_conf(input, "input.json")); });
+}
+
+void take_nccl(std::string_view input) {
+  takes([&] { static_cast<void>(parse_nccl_tests(input, "input.txt")); });
+}
+
+void take_topo(std::string_view input) {
+  constexpr std::size_t kManyGpus = 32;
+  TopoMatrix matrix;
+  if (!takes([&] { matrix = parse_nvidia_topo(input, "input.txt"); }) || matrix.gpus.size() > kManyGpus) return;
+  for (const bool is_regular : {false, true}) {
+    TopoMachine machine{"node", {}, *find_device_links("A100-SXM4-40GB")};
+    machine.kind.name = "A100-SXM4-40GB";
+    machine.kind.memory = Bytes(1 << 30);
+    if (is_regular && !matrix.nics.empty()) machine.nic = BytesPerSecond(25e9);
+    if (is_regular) machine.host_memory = Bytes(1 << 30);
+    PlatformSpec spec;
+    if (!takes([&] { spec = topo_platform(matrix, machine).spec; })) continue;
+    STAGECRAFT_CHECK(parse_platform(write_platform(spec), "written") == spec, "an imported platform reads back");
+    fuzz::follow(spec);
+  }
 }
 
 void take_document(std::string_view input) {

@@ -38,6 +38,8 @@ const std::vector<Source>& sources() {
       {"model", "tests/vectors/good", "model_"},
       {"model", "tests/vectors/bad", "model_"},
       {"model", "traces", ""},
+      {"nccl", "tests/vectors/bad", "nccl_"},
+      {"nccl", "tests/vectors/commands", "nccl_"},
       {"pipedream", "tests/vectors/good", "pipedream_"},
       {"pipedream", "tests/vectors/bad", "pipedream"},
       {"plan", "tests/vectors/good", "plan_"},
@@ -53,6 +55,8 @@ const std::vector<Source>& sources() {
       {"study", "tests/vectors/studies/first", "manifest"},
       {"table", "tests/vectors/good", "table_"},
       {"table", "tests/vectors/bad", "table_"},
+      {"topo", "tests/vectors/topo", ""},
+      {"topo", "tests/vectors/bad", "topo_"},
   };
   return kSources;
 }
@@ -114,6 +118,7 @@ const std::vector<Target>& targets() {
       {"document", take_document},
       {"events", take_events},
       {"model", take_model},
+      {"nccl", take_nccl},
       {"options", take_options},
       {"pipedream", take_pipedream},
       {"plan", take_plan},
@@ -123,6 +128,7 @@ const std::vector<Target>& targets() {
       {"study", take_study},
       {"table", take_table},
       {"text", take_text},
+      {"topo", take_topo},
   };
   return kTargets;
 }

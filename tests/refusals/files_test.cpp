@@ -7,6 +7,8 @@
 #include "sim/io/device_file.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/hf_config.hpp"
+#include "sim/io/import_nccl_tests.hpp"
+#include "sim/io/import_nvidia_topo.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/import_pipedream_plan.hpp"
 #include "sim/io/import_vpipe.hpp"
@@ -22,6 +24,7 @@
 #include "sim/io/schedule_csv.hpp"
 #include "sim/io/schedule_file.hpp"
 #include "sim/io/text_file.hpp"
+#include "sim/io/topo_platform.hpp"
 #include "tests/io/language_chain.hpp"
 #include "tests/refusals/corpus.hpp"
 #include "tests/refusals/update.hpp"
@@ -149,6 +152,15 @@ void read_plan_for_megatron(const std::string& path) {
   static_cast<void>(megatron_export(reading.plan, graph, platform, false));
 }
 
+void read_topo(const std::string& path) {
+  const std::string kind = "A100-SXM4-40GB";
+  TopoMachine machine{"node", {}, *find_device_links(kind)};
+  machine.kind.name = kind;
+  const TopoMatrix matrix = parse_nvidia_topo(read_bytes_file(path), path);
+  if (!matrix.nics.empty()) machine.nic = BytesPerSecond(25e9);
+  static_cast<void>(topo_platform(matrix, machine));
+}
+
 /// Reads the file as what its name says it is.
 void read_as_named(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -181,6 +193,10 @@ void read_as_named(const fs::path& path) {
     read_pipedream_conf(path.string());
   } else if (format == "vpipe") {
     read_vpipe(path.string());
+  } else if (format == "nccl") {
+    static_cast<void>(parse_nccl_tests(read_text_file(path.string()), path.string()));
+  } else if (format == "topo") {
+    read_topo(path);
   } else if (format == "megatron") {
     read_megatron_flags(path.string());
   } else if (format == "megatron-plan") {

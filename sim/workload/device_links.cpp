@@ -1,0 +1,58 @@
+#include "sim/workload/device_links.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace stagecraft {
+namespace {
+
+constexpr double kGigabytes = 1e9;
+
+struct KnownLinks {
+  std::string_view device;
+  std::int64_t nvlinks;
+  double nvlink;  ///< GB/s
+  std::int64_t pcie;
+  const char* source;
+};
+
+// The links of a GPU and what all of them carry in both directions together are in these documents.
+constexpr auto kLinks = std::to_array<KnownLinks>({
+    {"V100-SXM2-16GB", 6, 25, 3, "NVIDIA Tesla V100 GPU Architecture white paper, 2017: 6 NVLinks, 300 GB/s"},
+    {"V100-SXM2-32GB", 6, 25, 3, "NVIDIA Tesla V100 GPU Architecture white paper, 2017: 6 NVLinks, 300 GB/s"},
+    {"A100-SXM4-40GB", 12, 25, 4, "NVIDIA A100 Tensor Core GPU Architecture white paper, 2020: 12 NVLinks, 600 GB/s"},
+    {"A100-SXM4-80GB", 12, 25, 4, "NVIDIA A100 Tensor Core GPU Architecture white paper, 2020: 12 NVLinks, 600 GB/s"},
+    {"H100-SXM5-80GB", 18, 25, 5, "NVIDIA H100 Tensor Core GPU Architecture white paper, 2023: 18 NVLinks, 900 GB/s"},
+    {"H200-SXM-141GB", 18, 25, 5, "NVIDIA H200 Tensor Core GPU data sheet, 2024: NVLink of 900 GB/s"},
+    {"B200-SXM-180GB", 18, 50, 5, "NVIDIA HGX B200 data sheet, 2024: NVLink of 1.8 TB/s"},
+    {"GB200-186GB", 18, 50, 5, "NVIDIA GB200 NVL72 data sheet, 2024: NVLink of 1.8 TB/s"},
+    {"RTX-2080-Ti", 2, 25, 3, "NVIDIA Turing GPU Architecture white paper, 2018: 2 NVLinks, 100 GB/s"},
+    {"GTX-1080-Ti", 0, 0, 3, "NVIDIA GeForce GTX 1080 Ti, specifications, 2017: PCIe 3.0"},
+});
+
+/// PCIe of 16 lanes in one direction.
+struct PcieGeneration {
+  std::int64_t generation;
+  double rate;     ///< GB/s; 8, 16 and 32 GT/s for each lane, of which 128 of 130 bits are data
+  double reached;  ///< GB/s; assumed, as in the platforms that come with the program
+};
+constexpr auto kPcie = std::to_array<PcieGeneration>({{3, 15.75, 12}, {4, 31.5, 24}, {5, 63, 50}});
+
+}  // namespace
+
+std::optional<DeviceLinks> find_device_links(std::string_view name) {
+  const auto* known = std::ranges::find(kLinks, name, &KnownLinks::device);
+  if (known == kLinks.end()) return std::nullopt;
+  const auto* pcie = std::ranges::find(kPcie, known->pcie, &PcieGeneration::generation);
+  STAGECRAFT_CHECK(pcie != kPcie.end(), "a listed generation");
+  return DeviceLinks{known->nvlinks,
+                     BytesPerSecond(known->nvlink * kGigabytes),
+                     known->pcie,
+                     BytesPerSecond(pcie->rate * kGigabytes),
+                     BytesPerSecond(pcie->reached * kGigabytes),
+                     known->source};
+}
+
+}  // namespace stagecraft
