@@ -27,16 +27,14 @@ namespace {
 
 struct CalibrateOptions {
   std::string file;
-  std::optional<std::string> platform;
-  std::optional<std::string> device;
-  std::optional<std::string> precision;
+  SiteOptions site;
   std::optional<std::string> fit;
   std::optional<std::string> output;
 };
 
 /// The site of all steps.
 MeasuredSite only_site(const std::vector<MeasuredStep>& steps, const CalibrateOptions& options) {
-  std::vector<MeasuredSite> sites = measured_sites(steps, {options.platform, options.precision});
+  std::vector<MeasuredSite> sites = measured_sites(steps, options.site.defaults);
   if (sites.size() == 1) return std::move(sites.front());
   throw InputError("the steps ran on several platforms or in several precisions", sites[1].steps.front().place,
                    "the constants of a device are fitted in one precision: give a table for each");
@@ -63,11 +61,9 @@ std::vector<std::string> constants_to_fit(const CalibrateOptions& options, const
 
 Answer answer_calibrate(const CalibrateOptions& options, const Settings& settings) {
   const MeasuredSite site = only_site(parse_measured_steps(read_text_file(options.file), options.file).steps, options);
-  std::vector<std::string> files_read{options.file, site.platform};
-  if (options.device) files_read.push_back(*options.device);
-  refuse_overwriting(options.output, OutputKind::DeviceFile, files_read);
+  refuse_overwriting(options.output, OutputKind::DeviceFile, files_read_by({options.file}, {site}, options.site));
   const Platform platform = build_platform(load_platform_spec(site.platform));
-  const DeviceDescription device = device_of_site(site, platform, options.device, settings);
+  const DeviceDescription device = device_of_site(site, platform, options.site.device, settings);
   const std::vector<std::string> names = constants_to_fit(options, device);
   const Calibration calibration = calibrate(device, platform, site.steps, names);
   tell_remarks(calibration.remarks, settings);
@@ -85,16 +81,7 @@ Answer answer_calibrate(const CalibrateOptions& options, const Settings& setting
 VerbAction configure_calibrate(CLI::App& command) {
   auto options = std::make_shared<CalibrateOptions>();
   add_required(command, "MEASUREMENTS", options->file, "a table of measured steps, as CSV");
-  add_option(command, "--platform", options->platform,
-             "the platform that they ran on, with devices of one kind: a file, or the name of a shipped one; where the "
-             "table does not say it");
-  add_option(command, "--device", options->device,
-             "where the constants start: a name from 'stagecraft list devices', or a device file; default: the "
-             "platform's kind");
-  add_option(command, "--precision", options->precision,
-             "fp32, tf32, bf16, fp16 or fp8: the mode that the steps ran in, where the table does not say it; default: "
-             "bf16 or else fp16 where a known "
-             "device has it, or else that of the device file");
+  add_site_options(command, options->site, "where the constants start");
   add_option(command, "--fit", options->fit,
              "NAME,...: the constants to fit, by their keys in a device file: convolution, linear, fp8, matmul, "
              "attention, memory, fill, whole_waves, odd_rows, launch_overhead, launch, jitter, loss_traffic; default: "

@@ -1,5 +1,7 @@
 #include "experiments/commands/completion_script.hpp"
 
+#include "sim/base/text.hpp"
+
 #include <map>
 #include <set>
 
@@ -20,13 +22,6 @@ std::string escaped(const std::string& text, const std::string& special) {
     result += c;
   }
   return result;
-}
-
-/// The text in single quotes for the shell.
-std::string in_quotes(const std::string& text) {
-  std::string result = "'";
-  for (char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
 }
 
 /// All words that may follow a verb: its options, and the known values of its positional arguments.
@@ -71,7 +66,7 @@ std::string bash_values(const CommandTree& tree) {
     for (const ArgumentInfo& argument : verb.arguments) {
       if (argument.positional || argument.values.empty()) continue;
       for (const std::string& name : argument.names) {
-        text += "    '" + verb.name + " " + name + "') values=" + in_quotes(joined(argument.values)) +
+        text += "    '" + verb.name + " " + name + "') values=" + shell_word(joined(argument.values)) +
                 (argument.takes_list ? " list=1" : "") + " ;;\n";
       }
     }
@@ -100,7 +95,7 @@ std::string zsh_argument(const ArgumentInfo& argument) {
                              : argument.takes_list ? "{_stagecraft_items " + argument.names.front() + " " + words + "}"
                                                    : "(" + words + ")";
   if (argument.positional) {
-    return in_quotes(":" + escaped(argument.names.front(), special) + ":" + action);
+    return shell_word(":" + escaped(argument.names.front(), special) + ":" + action);
   }
   std::string text;
   for (const std::string& name : argument.names) {
@@ -109,13 +104,13 @@ std::string zsh_argument(const ArgumentInfo& argument) {
     std::string specification = "*" + name;
     specification += argument.takes_value && name.starts_with("--") ? "=[" : "[";
     specification.append(escaped(argument.description, special)).append("]").append(value);
-    text += in_quotes(specification);
+    text += shell_word(specification);
   }
   return text;
 }
 
 std::string fish_argument(const std::string& condition, const ArgumentInfo& argument) {
-  std::string line = "complete -c stagecraft -n " + in_quotes(condition);
+  std::string line = "complete -c stagecraft -n " + shell_word(condition);
   if (!argument.positional) {
     for (const std::string& name : argument.names) {
       line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
@@ -125,9 +120,9 @@ std::string fish_argument(const std::string& condition, const ArgumentInfo& argu
   if (!argument.values.empty()) {
     const std::string words = joined(argument.values);
     const std::string items = "(__stagecraft_items " + argument.names.front() + " " + words + ")";
-    line += " -a " + in_quotes(argument.takes_list ? items : words);
+    line += " -a " + shell_word(argument.takes_list ? items : words);
   }
-  return line + " -d " + in_quotes(argument.description) + "\n";
+  return line + " -d " + shell_word(argument.description) + "\n";
 }
 
 }  // namespace
@@ -177,9 +172,9 @@ std::string bash_completion(const CommandTree& tree) {
       "  esac\n"
       "  case \"$verb\" in\n"
       "    '') words=" +
-      in_quotes(verbs + " " + words_of(tree.arguments)) + " ;;\n";
+      shell_word(verbs + " " + words_of(tree.arguments)) + " ;;\n";
   for (const VerbInfo& verb : tree.verbs) {
-    text += "    " + verb.name + ") words=" + in_quotes(words_of(verb.arguments)) + " ;;\n";
+    text += "    " + verb.name + ") words=" + shell_word(words_of(verb.arguments)) + " ;;\n";
   }
   return text +
          "  esac\n"
@@ -202,7 +197,7 @@ std::string zsh_completion(const CommandTree& tree) {
                      later_branches(tree, "items=(", ")") + "    esac\n  fi\n  compadd -S '' -a items\n}\n_" +
                      tree.program + "() {\n  local -a verbs\n  verbs=(\n";
   for (const VerbInfo& verb : tree.verbs) {
-    text += "    " + in_quotes(verb.name + ":" + escaped(verb.summary, ":\\")) + "\n";
+    text += "    " + shell_word(verb.name + ":" + escaped(verb.summary, ":\\")) + "\n";
   }
   text += "  )\n  local context state line\n  _arguments -C";
   for (const ArgumentInfo& argument : tree.arguments) text += " \\\n    " + zsh_argument(argument);
@@ -242,7 +237,7 @@ std::string fish_completion(const CommandTree& tree) {
   for (const ArgumentInfo& argument : tree.arguments) text += fish_argument("__fish_use_subcommand", argument);
   for (const VerbInfo& verb : tree.verbs) {
     text +=
-        "complete -c stagecraft -f -n __fish_use_subcommand -a " + verb.name + " -d " + in_quotes(verb.summary) + "\n";
+        "complete -c stagecraft -f -n __fish_use_subcommand -a " + verb.name + " -d " + shell_word(verb.summary) + "\n";
     for (const ArgumentInfo& argument : verb.arguments) {
       if (argument.positional && argument.values.empty()) continue;
       text += fish_argument("__fish_seen_subcommand_from " + verb.name, argument);

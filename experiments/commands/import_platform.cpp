@@ -74,7 +74,8 @@ Answer import_topo(const PlatformImport& import) {
   const std::string source = find_device(machine.kind.name)->source;
   platform.remarks.insert(platform.remarks.begin(),
                           {"Made of what nvidia-smi topo -m prints, which has no numbers.",
-                           "memory, update_bandwidth: those of " + machine.kind.name + "; " + source});
+                           "memory, update_bandwidth: those of " + machine.kind.name + "; " + source,
+                           "reserved: nothing, assumed; what the driver and the framework take belongs there"});
   const std::string yaml = commented(platform.remarks, write_platform(platform.spec));
   const std::string json = to_json(platform_record(platform.spec));
   if (!names_file(import.output)) return {.text = yaml, .json = json};

@@ -1,5 +1,6 @@
 #include "experiments/commands/measured_site_device.hpp"
 
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/named_device.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -20,6 +21,25 @@ std::string kind_of(const Platform& platform) {
 }
 
 }  // namespace
+
+void add_site_options(CLI::App& command, SiteOptions& options, const std::string& device_help) {
+  add_option(command, "--platform", options.defaults.platform,
+             "the platform that they ran on, with devices of one kind: a file, or the name of a shipped one; where the "
+             "table does not say it");
+  add_option(command, "--device", options.device,
+             device_help + ": a name from 'stagecraft list devices', or a device file; default: the platform's kind");
+  add_option(command, "--precision", options.defaults.precision,
+             "fp32, tf32, bf16, fp16 or fp8: the mode that the steps ran in, where the table does not say it; default: "
+             "bf16 or else fp16 where a known device has it, or else that of the device file");
+}
+
+std::vector<std::string> files_read_by(const std::vector<std::string>& tables, const std::vector<MeasuredSite>& sites,
+                                       const SiteOptions& options) {
+  std::vector<std::string> files = tables;
+  for (const MeasuredSite& site : sites) files.push_back(site.platform);
+  if (options.device) files.push_back(*options.device);
+  return files;
+}
 
 DeviceDescription device_of_site(const MeasuredSite& site, const Platform& platform,
                                  const std::optional<std::string>& asked, const Settings& settings) {

@@ -7,8 +7,27 @@
 
 #include <optional>
 #include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace stagecraft {
+
+/// Where measured steps ran and on which device, as far as their table does not say it.
+struct SiteOptions {
+  SiteDefaults defaults;
+  std::optional<std::string> device;
+};
+
+/// `--platform`, `--device` and `--precision`; `device_help` says what the device is for.
+void add_site_options(CLI::App& command, SiteOptions& options, const std::string& device_help);
+
+/// The tables, the platforms of their sites and the device file: no output may replace them.
+[[nodiscard]] std::vector<std::string> files_read_by(const std::vector<std::string>& tables,
+                                                     const std::vector<MeasuredSite>& sites,
+                                                     const SiteOptions& options);
 
 /// The device of a site: `asked` (`--device`), or else the platform's kind from the catalogue, in the site's precision,
 /// with the name that the platform has for it, so that its file is found there. Without a precision it is in that which

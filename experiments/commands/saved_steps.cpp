@@ -4,6 +4,7 @@
 #include "experiments/measured/step_times.hpp"
 #include "experiments/run/named_model.hpp"
 #include "experiments/run/written_file.hpp"
+#include "sim/base/text.hpp"
 
 #include <filesystem>
 #include <utility>
@@ -22,13 +23,6 @@ ComputedChoice computed_as(const MeasuredStep& step, const DeviceDescription& de
   computed.granularity = "block";
   if (step.training.recompute == RecomputedPart::Attention) computed.selective_recompute = true;
   return computed;
-}
-
-/// The word for a POSIX shell, which takes nothing in it for its own.
-std::string shell_word(const std::string& text) {
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
-  return word + "'";
 }
 
 /// The option that names the network, which is written to `file` if the step has sizes of its own.
@@ -63,7 +57,9 @@ std::string save_steps(const Validation& validation, const Platform& platform, c
   std::string list = plans.path() + "/commands.sh";
   refuse_overwriting(list, OutputKind::SavedCommands, files_read);
   const StepTimes times(site.steps, platform, validation.device);
-  std::string commands = kSavedCommandsStart + "\n";
+  std::string commands = kSavedCommandsStart +
+                         "\n# Without contention, as they were predicted; --engine replay has it. Paths are those of "
+                         "where validate ran.\n";
   for (std::size_t s = 0; s < site.steps.size(); ++s) {
     const MeasuredStep& step = site.steps[s];
     Plan plan = times.plan(s);

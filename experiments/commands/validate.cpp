@@ -22,9 +22,7 @@ namespace {
 
 struct ValidateOptions {
   std::vector<std::string> files;
-  std::optional<std::string> platform;
-  std::optional<std::string> device;
-  std::optional<std::string> precision;
+  SiteOptions site;
   std::vector<std::string> outputs;
   std::optional<std::string> save;
 };
@@ -39,7 +37,7 @@ SitesOfTables read_tables(const ValidateOptions& options) {
   SitesOfTables read;
   for (const std::string& file : options.files) {
     MeasuredTable table = parse_measured_steps(read_text_file(file), file);
-    for (MeasuredSite& site : measured_sites(table.steps, {options.platform, options.precision})) {
+    for (MeasuredSite& site : measured_sites(table.steps, options.site.defaults)) {
       read.sites.push_back(std::move(site));
     }
     read.left_out.insert(read.left_out.end(), table.left_out.begin(), table.left_out.end());
@@ -47,15 +45,8 @@ SitesOfTables read_tables(const ValidateOptions& options) {
   return read;
 }
 
-std::vector<std::string> files_read_by(const ValidateOptions& options, const std::vector<MeasuredSite>& sites) {
-  std::vector<std::string> files = options.files;
-  for (const MeasuredSite& site : sites) files.push_back(site.platform);
-  if (options.device) files.push_back(*options.device);
-  return files;
-}
-
 void refuse_output(const ValidateOptions& options, const std::vector<std::string>& files_read) {
-  if (options.save && options.device) {
+  if (options.save && options.site.device) {
     throw InputError("the commands simulate with the devices of the platform", {"", 0, 0, "--save"},
                      "leave out --device, or --save");
   }
@@ -77,13 +68,13 @@ std::string folder_of(const Validation& validation, const std::string& save, boo
 
 Answer answer_validate(const ValidateOptions& options, const Settings& settings) {
   const SitesOfTables read = read_tables(options);
-  const std::vector<std::string> files_read = files_read_by(options, read.sites);
+  const std::vector<std::string> files_read = files_read_by(options.files, read.sites, options.site);
   refuse_output(options, files_read);
   std::vector<Validation> validations;
   std::vector<std::string> saved;
   for (const MeasuredSite& site : read.sites) {
     const Platform platform = build_platform(load_platform_spec(site.platform));
-    const DeviceDescription device = device_of_site(site, platform, options.device, settings);
+    const DeviceDescription device = device_of_site(site, platform, options.site.device, settings);
     validations.push_back(validate(site, platform, device));
     tell_remarks(validations.back().remarks, settings);
     if (options.save) {
@@ -107,15 +98,7 @@ Answer answer_validate(const ValidateOptions& options, const Settings& settings)
 VerbAction configure_validate(CLI::App& command) {
   auto options = std::make_shared<ValidateOptions>();
   add_required_list(command, "MEASUREMENTS", options->files, "tables of measured steps, as CSV");
-  add_option(command, "--platform", options->platform,
-             "the platform that they ran on, with devices of one kind: a file, or the name of a shipped one; where the "
-             "table does not say it");
-  add_option(command, "--device", options->device,
-             "the device that computed them: a name from 'stagecraft list devices', or a device file; default: the "
-             "platform's kind");
-  add_option(command, "--precision", options->precision,
-             "fp32, tf32, bf16, fp16 or fp8: the mode that the steps ran in, where the table does not say it; default: "
-             "bf16 or else fp16 where a known device has it, or else that of the device file");
+  add_site_options(command, options->site, "the device that computed them");
   add_repeated(
       command, "-o,--output", options->outputs,
       "write the predictions to this file: a table if its name ends in .csv, a picture if in .svg; may be given "

@@ -13,6 +13,7 @@ namespace stagecraft {
 namespace {
 
 constexpr double kAtBoundOfShare = 0.9995;
+constexpr Seconds kNoLatency(1e-9);
 
 const char* word_of(Exchange::Kind kind) {
   switch (kind) {
@@ -95,6 +96,11 @@ std::vector<std::string> collective_warnings(const CollectiveFit& fit) {
     warnings.push_back(
         fmt::format("the share {} ended at its bound, 1: the links are faster than the platform says", where));
   };
+  if (fit.constants.latency < kNoLatency) {
+    warnings.emplace_back(
+        "the latency ended at its bound, 0: the latencies of the platform's links are longer than what the tables "
+        "show");
+  }
   check(fit.has_node, fit.constants.node, "inside nodes");
   check(fit.has_network, fit.constants.network, "between nodes");
   return warnings;

@@ -48,7 +48,8 @@ MegatronPlan planned(const MeasuredStep& step, const LayerGraph& graph, const Pl
   try {
     return megatron_plan(run_of(step), no_flags, graph, units_of(step, graph), std::ssize(platform.devices));
   } catch (const InputError& error) {
-    refuse_step(step, error.message());
+    const bool is_division = error.place().key == "--pipeline-model-parallel-size";
+    refuse_step(step, error.message(), is_division ? "the column 'layout' divides blocks in any way" : "");
   }
 }
 

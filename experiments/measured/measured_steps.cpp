@@ -80,7 +80,8 @@ Seconds read_time(const StepRow& row) {
   const std::string text = row.required(column);
   const Parsed<Seconds> time = parse_seconds(has_unit ? text : text + " s");
   if (time && *time.value >= kShortestStep && *time.value <= kLongestStep) return *time.value;
-  row.fail(has_unit ? "a time of more than zero, such as '1.25 s'" : "a number of seconds above zero", text, column);
+  row.fail(has_unit ? "a time of more than zero with its unit, such as '1.25 s'" : "a number of seconds above zero",
+           text, column);
 }
 
 std::optional<Bytes> read_size(const StepRow& row, const std::string& column) {

@@ -63,6 +63,9 @@ struct [[nodiscard]] Parsed {
 /// escaped byte by byte.
 [[nodiscard]] std::string quote(std::string_view text);
 
+/// The text as a word of a POSIX shell, in single quotes, in which nothing has a meaning.
+[[nodiscard]] std::string shell_word(std::string_view text);
+
 /// Lines of text for a message, each after `indent`, escaped as by `quote`. Without a final line end.
 [[nodiscard]] std::string indented(std::string_view text, std::string_view indent);
 

@@ -171,6 +171,12 @@ std::string format_human_seconds(Seconds value) {
 
 std::string format_human_bandwidth(BytesPerSecond value) { return human_form(value.value(), kBandwidths, 1000); }
 
+std::string shell_word(std::string_view text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
 std::string quote(std::string_view text) {
   constexpr std::size_t kShown = 80;
   std::string result = "'";

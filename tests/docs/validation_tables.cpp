@@ -45,6 +45,12 @@ std::vector<std::string> all_tables() {
   return names;
 }
 
+/// Whether constants were fitted to steps of the table: the others say that none were.
+bool is_fitted(const std::string& table) {
+  constexpr std::array<std::string_view, 3> kUnfitted{"nanotron", "sc21-zero3", "torchtitan"};
+  return std::ranges::find(kUnfitted, table) == kUnfitted.end();
+}
+
 std::string rank_text(const StepErrors& errors) { return errors.rank ? fmt::format("{:.3f}", *errors.rank) : "–"; }
 
 std::string error_row(const std::string& platform, const std::string& precision, const std::string& what,
@@ -90,17 +96,18 @@ std::string memory_text(const Validation& validation) {
 /// A row for each site of all tables, without what its own table has beside it.
 std::string summary_table() {
   std::string text =
-      "\n| Table | Platform | Precision | Steps | Median | Mean | Rank | Plain formula: mean | rank | Peak memory: "
+      "\n| Table | Fitted | Platform | Precision | Steps | Median | Mean | Rank | Plain formula: mean | rank | Peak "
+      "memory: "
       "mean |\n"
-      "|---|---|---|--:|--:|--:|--:|--:|--:|--:|\n";
+      "|---|---|---|---|--:|--:|--:|--:|--:|--:|--:|\n";
   for (const std::string& table : all_tables()) {
     for (const ShownSite& site : shown_sites(table)) {
       const StepErrors time = time_errors(site.validation);
       const StepErrors plain = plain_errors(site.validation);
-      text +=
-          fmt::format("| [{0}](#{0}) | {1} | {2} | {3} | {4} | {5} | {6} | {7} | {8} | {9} |\n", table, site.platform,
-                      site.precision, site.validation.steps.size(), percent(time.median), percent(time.mean),
-                      rank_text(time), percent(plain.mean), rank_text(plain), memory_text(site.validation));
+      text += fmt::format("| [{0}](#{0}) | {1} | {2} | {3} | {4} | {5} | {6} | {7} | {8} | {9} | {10} |\n", table,
+                          is_fitted(table) ? "yes" : "no", site.platform, site.precision, site.validation.steps.size(),
+                          percent(time.median), percent(time.mean), rank_text(time), percent(plain.mean),
+                          rank_text(plain), memory_text(site.validation));
     }
   }
   return text;
@@ -124,13 +131,10 @@ std::string figure_of(const Validation& validation, const std::string& show) {
   throw InputError("the validation has no measured memory");
 }
 
-/// `unfitted`: those to whose steps nothing was fitted, as they say; `fitted`: the others.
+/// `fitted`, or else `unfitted`.
 std::vector<std::string> tables_of(const std::string& which) {
-  constexpr std::array<std::string_view, 4> kUnfitted{"mt-nlg", "nanotron", "sc21-zero3", "torchtitan"};
   std::vector<std::string> tables = all_tables();
-  std::erase_if(tables, [&](const std::string& name) {
-    return (std::ranges::find(kUnfitted, name) != kUnfitted.end()) != (which == "unfitted");
-  });
+  std::erase_if(tables, [&](const std::string& name) { return is_fitted(name) != (which == "fitted"); });
   return tables;
 }
 
