@@ -62,8 +62,9 @@ std::vector<std::string> constants_to_fit(const CalibrateOptions& options, const
 Answer answer_calibrate(const CalibrateOptions& options, const Settings& settings) {
   const MeasuredSite site = only_site(parse_measured_steps(read_text_file(options.file), options.file).steps, options);
   refuse_overwriting(options.output, OutputKind::DeviceFile, files_read_by({options.file}, {site}, options.site));
-  const Platform platform = build_platform(load_platform_spec(site.platform));
-  const DeviceDescription device = device_of_site(site, platform, options.site.device, settings);
+  const DescribedPlatform described = load_described_platform(site.platform);
+  const DeviceDescription device = device_of_site(site, described, options.site.device, settings);
+  const Platform platform = build_platform(described.spec);
   const std::vector<std::string> names = constants_to_fit(options, device);
   const Calibration calibration = calibrate(device, platform, site.steps, names);
   tell_remarks(calibration.remarks, settings);

@@ -178,7 +178,10 @@ Description describe(const DescribeOptions& options, const Settings& settings) {
   refuse_plan_options(options, is);
   tell_remarks(file_remarks(source.text, source.path), settings);
   if (format == "model") return describe_model(load_model({source}, choice, {}, nullptr).model);
-  if (format == "platform") return describe_platform(build_platform(parse_platform(source.text, source.path)));
+  if (format == "platform") {
+    return describe_platform(
+        build_platform(with_device_files(parse_platform(source.text, source.path), source.path).spec));
+  }
   return describe_device_in(parse_device(source.text, source.path), source.path, options);
 }
 

@@ -2,9 +2,13 @@
 
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/named_device.hpp"
+#include "experiments/run/named_model.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/workload/catalogue.hpp"
+
+#include <algorithm>
+#include <iterator>
 
 namespace stagecraft {
 namespace {
@@ -20,6 +24,12 @@ std::string kind_of(const Platform& platform) {
   return name;
 }
 
+/// The device in that mode, or else in that which `plan` would take.
+DeviceDescription in_mode(const DeviceDescription& device, const std::optional<std::string>& asked) {
+  const std::optional<std::string> precision = asked ? asked : usual_precision(device, {});
+  return precision ? in_precision(device, *precision) : device;
+}
+
 }  // namespace
 
 void add_site_options(CLI::App& command, SiteOptions& options, const std::string& device_help) {
@@ -27,7 +37,9 @@ void add_site_options(CLI::App& command, SiteOptions& options, const std::string
              "the platform that they ran on, with devices of one kind: a file, or the name of a shipped one; where the "
              "table does not say it");
   add_option(command, "--device", options.device,
-             device_help + ": a name from 'stagecraft list devices', or a device file; default: the platform's kind");
+             device_help +
+                 ": a name from 'stagecraft list devices', or a device file; default: the platform's kind, by its "
+                 "device file or the catalogue");
   add_option(command, "--precision", options.defaults.precision,
              "fp32, tf32, bf16, fp16 or fp8: the mode that the steps ran in, where the table does not say it; default: "
              "bf16 or else fp16 where a known device has it, or else that of the device file");
@@ -36,14 +48,19 @@ void add_site_options(CLI::App& command, SiteOptions& options, const std::string
 std::vector<std::string> files_read_by(const std::vector<std::string>& tables, const std::vector<MeasuredSite>& sites,
                                        const SiteOptions& options) {
   std::vector<std::string> files = tables;
-  for (const MeasuredSite& site : sites) files.push_back(site.platform);
+  for (const MeasuredSite& site : sites) {
+    files.push_back(find_input(site.platform, InputKind::Platform));
+    std::ranges::copy(device_files(load_platform_spec(site.platform), files.back()), std::back_inserter(files));
+  }
   if (options.device) files.push_back(*options.device);
   return files;
 }
 
-DeviceDescription device_of_site(const MeasuredSite& site, const Platform& platform,
+DeviceDescription device_of_site(const MeasuredSite& site, const DescribedPlatform& platform,
                                  const std::optional<std::string>& asked, const Settings& settings) {
-  const std::string kind = kind_of(platform);
+  const std::string kind = kind_of(build_platform(platform.spec));
+  const auto own = std::ranges::find(platform.devices, kind, &DeviceDescription::name);
+  if (!asked && own != platform.devices.end()) return in_mode(*own, site.precision);
   if (!asked && !find_device(kind)) {
     throw InputError(
         "--device is required", {},

@@ -73,8 +73,9 @@ Answer answer_validate(const ValidateOptions& options, const Settings& settings)
   std::vector<Validation> validations;
   std::vector<std::string> saved;
   for (const MeasuredSite& site : read.sites) {
-    const Platform platform = build_platform(load_platform_spec(site.platform));
-    const DeviceDescription device = device_of_site(site, platform, options.site.device, settings);
+    const DescribedPlatform described = load_described_platform(site.platform);
+    const DeviceDescription device = device_of_site(site, described, options.site.device, settings);
+    const Platform platform = build_platform(described.spec);
     validations.push_back(validate(site, platform, device));
     tell_remarks(validations.back().remarks, settings);
     if (options.save) {

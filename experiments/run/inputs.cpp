@@ -134,6 +134,11 @@ std::string remark_on_speeds(const Model& model, const Platform& platform) {
       kind, given->second);
 }
 
+std::string remark_on_files(const std::string& model) {
+  return "the platform's device files change nothing of " + quote(model) +
+         ", which has figures of its own; networks are computed by them";
+}
+
 /// The kind of the first device that the model knows and whose speed the user does not give.
 std::optional<std::string> chosen_kind(const ProfileSource& source, const Platform& platform) {
   for (DeviceId device : indices(platform.devices)) {
@@ -258,22 +263,24 @@ Inputs load_inputs(const std::string& model, const std::string& platform, const 
   const FileText platform_file = read_input(platform, InputKind::Platform);
   Inputs inputs;
   NamedModel named;
-  const auto load = [&](const PlatformSpec* spec) {
-    named = load_model(source, choice, {overrides.model, "--set model."}, spec);
+  const auto load = [&](const DescribedPlatform* on) {
+    named = load_model(source, choice, {overrides.model, "--set model."}, on);
   };
   if (!source.needs_platform) load(nullptr);
-  PlatformSpec spec =
-      parse_with(platform_file, overrides.platform, "--set platform.", inputs.platform_hash, parse_platform);
-  if (source.needs_platform) load(&spec);
+  DescribedPlatform described = with_device_files(
+      parse_with(platform_file, overrides.platform, "--set platform.", inputs.platform_hash, parse_platform),
+      platform_file.path);
+  if (source.needs_platform) load(&described);
   inputs.model = std::move(named.model);
   inputs.model_hash = std::move(named.hash);
   inputs.computed = std::move(named.computed);
   inputs.remarks = remarks_on(platform_file, overrides.platform);
   if (!source.needs_platform) named.remarks = remarks_on(source.file, overrides.model);
   inputs.remarks.insert(inputs.remarks.end(), named.remarks.begin(), named.remarks.end());
-  check_speeds(speeds, spec, inputs.model);
-  spec.speeds = speeds;
-  inputs.platform = build_platform(std::move(spec));
+  if (!source.needs_platform && !described.devices.empty()) inputs.remarks.push_back(remark_on_files(source.file.path));
+  check_speeds(speeds, described.spec, inputs.model);
+  described.spec.speeds = speeds;
+  inputs.platform = build_platform(std::move(described.spec));
   fit_to_platform(inputs.model, inputs.platform);
   if (std::string remark = remark_on_speeds(inputs.model, inputs.platform); !remark.empty())
     inputs.remarks.push_back(std::move(remark));
@@ -308,6 +315,11 @@ Model load_model(const std::string& name) {
 PlatformSpec load_platform_spec(const std::string& name) {
   const FileText file = read_input(name, InputKind::Platform);
   return parse_platform(file.text, file.path);
+}
+
+DescribedPlatform load_described_platform(const std::string& name) {
+  const FileText file = read_input(name, InputKind::Platform);
+  return with_device_files(parse_platform(file.text, file.path), file.path);
 }
 
 std::string profiled_sizes_text(const Model& model) {

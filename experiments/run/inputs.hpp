@@ -1,5 +1,6 @@
 #pragma once
 
+#include "experiments/run/described_platform.hpp"
 #include "experiments/run/overrides.hpp"
 #include "sim/model/computed_choice.hpp"
 #include "sim/model/layer_graph.hpp"
@@ -80,6 +81,7 @@ enum class InputKind { Model, Platform, Study };
 /// Loads a model or a platform alone.
 [[nodiscard]] Model load_model(const std::string& name);
 [[nodiscard]] PlatformSpec load_platform_spec(const std::string& name);
+[[nodiscard]] DescribedPlatform load_described_platform(const std::string& name);
 
 /// The sizes of the first kind's profiles, for a message: `only 8`, or `8 to 16`.
 [[nodiscard]] std::string profiled_sizes_text(const Model& model);

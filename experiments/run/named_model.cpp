@@ -66,11 +66,11 @@ std::vector<std::string> kinds_of(const PlatformSpec& spec) {
   return kinds;
 }
 
-/// Those that the catalogue knows.
-std::vector<DeviceDescription> known_kinds(const PlatformSpec& spec) {
+/// Those that have a device file, or that the catalogue knows.
+std::vector<DeviceDescription> known_kinds(const DescribedPlatform& platform) {
   std::vector<DeviceDescription> known;
-  for (const std::string& kind : kinds_of(spec)) {
-    if (auto device = find_device(kind)) known.push_back(*std::move(device));
+  for (const std::string& kind : kinds_of(platform.spec)) {
+    if (auto device = find_device(kind, platform.devices)) known.push_back(*std::move(device));
   }
   return known;
 }
@@ -102,15 +102,27 @@ bool has(const DeviceDescription& device, Precision precision) {
   return rate_in(device, precision) > FlopsPerSecond(0);
 }
 
+/// A plan names a device that the platform described when it was made.
+DeviceDescription device_of_choice(const ModelChoice& given, const std::string& name,
+                                   const DescribedPlatform& platform) {
+  if (auto device = find_device(name, platform.devices)) return *std::move(device);
+  std::vector<std::string> known;
+  for (const DeviceDescription& device : platform.devices) known.push_back(device.name);
+  for (const WorkloadInfo& device : known_devices()) known.push_back(device.name);
+  refuse_choice(InputError("neither the platform nor the catalogue describes a device " + quote(name), {},
+                           suggest_name(name, known)),
+                given, "device");
+}
+
 /// The choice with a device, a precision and a granularity for the platform.
-ComputedChoice completed(const NetworkName& network, const ModelChoice& given, const PlatformSpec& platform) {
+ComputedChoice completed(const NetworkName& network, const ModelChoice& given, const DescribedPlatform& platform) {
   ComputedChoice choice = given.computed;
   const std::vector<DeviceDescription> kinds = known_kinds(platform);
   if (choice.device.empty()) {
-    if (kinds.empty()) refuse_kinds(network, platform);
+    if (kinds.empty()) refuse_kinds(network, platform.spec);
     choice.device = kinds.front().name;
   }
-  const DeviceDescription device = *find_device(choice.device);
+  const DeviceDescription device = device_of_choice(given, choice.device, platform);
   if (choice.precision) {
     try {
       static_cast<void>(peak(device, *precision_of(*choice.precision)));
@@ -151,12 +163,15 @@ std::string text_of(const ComputedChoice& choice) {
 }
 
 NamedModel load_network(const std::string& name, const ModelChoice& choice, const ReplacedValues& replaced,
-                        const PlatformSpec& platform) {
+                        const DescribedPlatform& platform) {
   const Architecture network = computed_network(known_network(name, choice), choice.computed);
   NamedModel named;
   named.computed = completed({name, NetworkFrom::Catalogue}, choice, platform);
   named.computed.architecture = name;
-  named.model = parse_with({name, text_of(named.computed)}, replaced.values, replaced.option, named.hash, parse_model);
+  const auto parse = [&](std::string_view text, const std::string& path) {
+    return parse_model(text, path, platform.devices);
+  };
+  named.model = parse_with({name, text_of(named.computed)}, replaced.values, replaced.option, named.hash, parse);
   if (!choice.is_of_plan) named.remarks.push_back(remark_on(network, named.model.profiles.front(), named.computed));
   return named;
 }
@@ -191,7 +206,7 @@ Architecture network_of_architecture(const FileText& file, const ModelChoice& ch
 
 /// The model of a file that describes a network.
 NamedModel load_described(const ModelSource& source, const ModelChoice& choice, const ReplacedValues& replaced,
-                          const PlatformSpec& platform) {
+                          const DescribedPlatform& platform) {
   NamedModel named;
   const bool has_config = is_config(source.file);
   const Architecture network =
@@ -201,8 +216,8 @@ NamedModel load_described(const ModelSource& source, const ModelChoice& choice, 
   const NetworkFrom from = has_config ? NetworkFrom::Config : NetworkFrom::Architecture;
   named.computed = completed({source.file.path, from}, choice, platform);
   const auto precision = named.computed.precision ? precision_of(*named.computed.precision) : std::nullopt;
-  auto computed =
-      std::make_shared<const ComputedProfiles>(network, *granularity_of(*named.computed.granularity), precision);
+  auto computed = std::make_shared<const ComputedProfiles>(network, *granularity_of(*named.computed.granularity),
+                                                           precision, Degrees(), platform.devices);
   named.model.profiles.push_back(computed->profile(named.computed.device, 1));
   named.model.computed = std::move(computed);
   if (!choice.is_of_plan) named.remarks.push_back(remark_on(network, named.model.profiles.front(), named.computed));
@@ -265,7 +280,8 @@ NamedModel load_file(const FileText& file, const ModelChoice& choice, const Repl
     }
   }
   values.insert(values.end(), replaced.values.begin(), replaced.values.end());
-  named.model = parse_with(file, values, replaced.option, named.hash, parse_model);
+  const auto parse = [](std::string_view text, const std::string& path) { return parse_model(text, path); };
+  named.model = parse_with(file, values, replaced.option, named.hash, parse);
   return named;
 }
 
@@ -372,7 +388,7 @@ ModelSource find_model(const std::string& name, const ModelChoice& choice, const
 }
 
 NamedModel load_model(const ModelSource& source, const ModelChoice& choice, const ReplacedValues& replaced,
-                      const PlatformSpec* platform) {
+                      const DescribedPlatform* platform) {
   if (source.is_network) return load_network(source.file.path, choice, replaced, *platform);
   if (source.needs_platform) return load_described(source, choice, replaced, *platform);
   return load_file(source.file, choice, replaced);

@@ -4,7 +4,10 @@
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
 #include "sim/workload/catalogue.hpp"
+#include "sim/workload/computed_profiles.hpp"
 
+#include <memory>
+#include <optional>
 #include <string>
 
 namespace stagecraft {
@@ -13,12 +16,18 @@ namespace {
 constexpr double kPassesOfForward = 3.0;  ///< a backward has twice the operations of its forward
 constexpr double kTera = 1e12;
 
+/// The kind as the model's times on it are computed, or else of the catalogue.
+std::optional<DeviceDescription> device_of_kind(const LayerGraph& graph, const std::string& kind) {
+  const auto computed = std::dynamic_pointer_cast<const ComputedProfiles>(graph.own_times);
+  return computed && computed->has(kind) ? std::optional(computed->device(kind)) : find_device(kind);
+}
+
 /// The peak of a kind in the precision of the model's times on it; none if a catalogue does not know it.
 std::optional<FlopsPerSecond> peak_of(const LayerGraph& graph, const std::string& kind) {
   const bool is_own = kind != graph.device_kind && graph.own_times && graph.own_times->has(kind);
   const std::string& name = is_own ? graph.own_times->profile(kind, graph.microbatch_size).precision : graph.precision;
   const std::optional<Precision> precision = precision_of(name);
-  const std::optional<DeviceDescription> device = find_device(kind);
+  const std::optional<DeviceDescription> device = device_of_kind(graph, kind);
   if (!precision || !device) return std::nullopt;
   const FlopsPerSecond rate = rate_in(*device, *precision);
   return rate > FlopsPerSecond(0) ? std::optional(rate) : std::nullopt;

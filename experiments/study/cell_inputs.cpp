@@ -61,9 +61,10 @@ NetworkValues network_values(const Keys& values) {
   return result;
 }
 
-PlatformSpec load_platform_spec(const Manifest& manifest, const CellSpec& cell) {
+DescribedPlatform load_described(const Manifest& manifest, const CellSpec& cell) {
   std::string hash;
-  return load(find_file(manifest, "platform", cell.platform), cell.platform_values, hash, parse_platform);
+  const StudyFile& file = find_file(manifest, "platform", cell.platform);
+  return with_device_files(load(file, cell.platform_values, hash, parse_platform), file.path);
 }
 
 std::string input_key(const std::string& file, const Keys& overrides) {
@@ -83,7 +84,7 @@ HashedInput<Model> load_model(const Manifest& manifest, const CellSpec& cell) {
   NamedModel named;
   if (file.is_network) {
     const NetworkValues given = network_values(cell.model_values);
-    const PlatformSpec platform = load_platform_spec(manifest, cell);
+    const DescribedPlatform platform = load_described(manifest, cell);
     named = load_model(source, given.choice, {given.values, "model."}, &platform);
   } else {
     named = load_model(source, {}, {cell.model_values, "model."}, nullptr);
@@ -133,7 +134,8 @@ std::string platform_key(const CellSpec& cell) { return input_key(cell.platform,
 void check_files(const Manifest& manifest) {
   for (const StudyFile& file : manifest.files) {
     if (is_known_by_name(file)) continue;
-    const std::string now = file.kind == "events" ? hash_of(file.kind, file.path) : sha256(read_bytes_file(file.path));
+    const bool names_files = file.kind == "events" || file.kind == "platform";
+    const std::string now = names_files ? hash_of(file.kind, file.path) : sha256(read_bytes_file(file.path));
     if (now == file.sha256) continue;
     throw InputError("has changed since the study began", {file.path, 0, 0, ""},
                      "restore the old content, or start the study again with another --out");

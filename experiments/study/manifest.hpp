@@ -43,7 +43,8 @@ struct Manifest {
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 
-/// SHA-256 of the content of a file of that kind; of an events file with all files that it names.
+/// SHA-256 of the content of a file of that kind; of an events file with all files that it names, of a
+/// platform with its device files.
 [[nodiscard]] std::string hash_of(const std::string& kind, const std::string& path);
 
 /// The manifest of a study. Finds and hashes every file that cells name.

@@ -126,21 +126,6 @@ std::string slurm_name(std::string_view text) {
   return name;
 }
 
-std::string shell_word(std::string_view text) {
-  STAGECRAFT_CHECK(text.find('\0') == std::string_view::npos, "no word of a shell has a NUL");
-  std::string word = "'";
-  for (const char letter : text) {
-    if (letter == '\'') {
-      word += R"('\'')";
-    } else if (letter == '\r') {
-      word += "'\"$(printf '\\r')\"'";  // sbatch refuses a script that has a carriage return before a line feed
-    } else {
-      word += letter;
-    }
-  }
-  return word + "'";
-}
-
 std::string shown_word(std::string_view text) {
   const bool is_clear = !text.empty() && std::all_of(text.begin(), text.end(), [](char letter) {
     return is_plain(letter) || std::string_view("/.,:=+@%").find(letter) != std::string_view::npos;

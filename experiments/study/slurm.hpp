@@ -65,10 +65,7 @@ struct SubmitAnswer {
 /// characters.
 [[nodiscard]] std::string slurm_name(std::string_view text);
 
-/// `text` as one word of a POSIX shell, whatever is in it. **Requires** no NUL.
-[[nodiscard]] std::string shell_word(std::string_view text);
-
-/// The same for messages: without quotes if no shell would change the text.
+/// The text as `shell_word` has it for messages: without quotes if no shell would change the text.
 [[nodiscard]] std::string shown_word(std::string_view text);
 
 /// The script that every task of the array runs.

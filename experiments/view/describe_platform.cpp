@@ -81,6 +81,9 @@ std::string kinds_table(const Platform& platform) {
   const bool has_prices = std::ranges::any_of(platform.spec.device_kinds.items(),
                                               [](const DeviceKind& kind) { return kind.price.has_value(); });
   if (has_prices) table.header.emplace_back("price/h");
+  const bool has_files = std::ranges::any_of(platform.spec.device_kinds.items(),
+                                             [](const DeviceKind& kind) { return !kind.device_file.empty(); });
+  if (has_files) table.header.emplace_back("device file");
   for (DeviceKindId id : indices(platform.spec.device_kinds)) {
     const DeviceKind& kind = platform.spec.device_kinds[id];
     const auto count = std::ranges::count(platform.devices.items(), id, &Device::kind);
@@ -92,6 +95,7 @@ std::string kinds_table(const Platform& platform) {
     if (has_overheads) add(kind.pass_overhead);
     if (has_overheads) add(kind.update_overhead);
     if (has_prices) cells.push_back(kind.price ? short_number(*kind.price) : "not known");
+    if (has_files) cells.push_back(kind.device_file.empty() ? "-" : kind.device_file);
   }
   return to_text(table);
 }
@@ -196,7 +200,8 @@ Detail::List devices_list(const Platform& platform) {
                        {"speed", kind.speed ? Detail(*kind.speed) : Detail()},
                        {"pass_overhead_s", kind.pass_overhead.value()},
                        {"update_overhead_s", kind.update_overhead.value()},
-                       {"price_per_hour", kind.price ? Detail(*kind.price) : Detail()}});
+                       {"price_per_hour", kind.price ? Detail(*kind.price) : Detail()},
+                       {"device_file", kind.device_file.empty() ? Detail() : Detail(kind.device_file)}});
   }
   return list;
 }

@@ -63,7 +63,7 @@ struct [[nodiscard]] Parsed {
 /// escaped byte by byte.
 [[nodiscard]] std::string quote(std::string_view text);
 
-/// The text as a word of a POSIX shell, in single quotes, in which nothing has a meaning.
+/// The text as one word of a POSIX shell, whatever is in it. **Requires** that it has no NUL.
 [[nodiscard]] std::string shell_word(std::string_view text);
 
 /// Lines of text for a message, each after `indent`, escaped as by `quote`. Without a final line end.

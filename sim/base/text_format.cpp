@@ -172,8 +172,17 @@ std::string format_human_seconds(Seconds value) {
 std::string format_human_bandwidth(BytesPerSecond value) { return human_form(value.value(), kBandwidths, 1000); }
 
 std::string shell_word(std::string_view text) {
+  STAGECRAFT_CHECK(text.find('\0') == std::string_view::npos, "no word of a shell has a NUL");
   std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  for (const char letter : text) {
+    if (letter == '\'') {
+      word += R"('\'')";
+    } else if (letter == '\r') {
+      word += "'\"$(printf '\\r')\"'";  // sbatch refuses a script that has a carriage return before a line feed
+    } else {
+      word += letter;
+    }
+  }
   return word + "'";
 }
 

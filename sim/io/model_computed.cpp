@@ -71,9 +71,10 @@ std::string difference(const LayerGraph& found, const LayerGraph& computed) {
 }
 
 /// The model that the file's recipe describes, for the kind and the size of `given`.
-Model model_of(const YamlNode& root, const Recipe& recipe, const LayerGraph& given) {
+Model model_of(const YamlNode& root, const Recipe& recipe, const LayerGraph& given,
+               const std::vector<DeviceDescription>& own) {
   try {
-    std::optional<Model> model = computed_model(recipe, given.device_kind, given.microbatch_size);
+    std::optional<Model> model = computed_model(recipe, given.device_kind, given.microbatch_size, {}, own);
     if (model) return *std::move(model);
   } catch (const InputError& error) {
     root.at("computed").fail(error.what());
@@ -116,10 +117,10 @@ std::string read_granularity(const YamlNode& node) {
 
 std::int64_t read_sequence(const YamlNode& node) { return read_count(node, 1, kMostTokens); }
 
-Model computed_alone(const YamlNode& root, LayerGraph header) {
+Model computed_alone(const YamlNode& root, LayerGraph header, const std::vector<DeviceDescription>& own) {
   root.allow_keys({"schema", "model", "device", "precision", "microbatch_size", "source", "origin", "computed"});
   header.microbatch_size = read_count(root.at("microbatch_size"), 1, kMostProfiledSamples);
-  Model model = model_of(root, read_recipe(root.at("computed")), header);
+  Model model = model_of(root, read_recipe(root.at("computed")), header, own);
   LayerGraph& graph = model.profiles.front();
   check_stated_precision(header, graph, root.find("precision"));
   graph.name = header.name;
@@ -130,7 +131,7 @@ Model computed_alone(const YamlNode& root, LayerGraph header) {
 Model computed_as_given(const YamlNode& root, LayerGraph given) {
   const YamlNode node = root.at("computed");
   const Recipe recipe = read_recipe(node);
-  Model model = model_of(root, recipe, given);
+  Model model = model_of(root, recipe, given, {});
   check_stated_precision(given, model.profiles.front(), root.find("precision"));
   check_stated_bytes(root, given, model.profiles.front());
   if (!root.find("tied")) given.tied = model.profiles.front().tied;

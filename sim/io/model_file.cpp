@@ -314,7 +314,7 @@ void check_graph(const LayerGraph& graph, const InputPlace& place) {
   }
 }
 
-Model parse_model(std::string_view text, const std::string& file_name) {
+Model parse_model(std::string_view text, const std::string& file_name, const std::vector<DeviceDescription>& own) {
   const YamlNode root = parse_yaml(text, file_name);
   check_schema(root, "stagecraft/model/1");
   if (root.find("profiles")) return read_profiles(root);
@@ -326,7 +326,7 @@ Model parse_model(std::string_view text, const std::string& file_name) {
   if (computed && root.find("origin") && header.origin != Origin::Computed) {
     root.at("origin").fail_expected("computed, which is what the key 'computed' says");
   }
-  if (computed && !root.find("layers")) return computed_alone(root, std::move(header));
+  if (computed && !root.find("layers")) return computed_alone(root, std::move(header), own);
   LayerGraph graph = read_profile(root, std::move(header), {root.find("edges"), root.find("tied")});
   if (computed) return computed_as_given(root, std::move(graph));
   return {{std::move(graph)}, {}, {}};

@@ -3,9 +3,11 @@
 #include "sim/base/error.hpp"
 #include "sim/model/detail.hpp"
 #include "sim/model/layer_graph.hpp"
+#include "sim/workload/device.hpp"
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stagecraft {
 
@@ -15,8 +17,10 @@ namespace stagecraft {
 /// **Cost** O(profiles · (layers + edges) · log layers).
 [[nodiscard]] Model read_model_file(const std::string& path);
 
-/// The same of a text; `file_name` is used in messages only.
-[[nodiscard]] Model parse_model(std::string_view text, const std::string& file_name);
+/// The same of a text; `file_name` is used in messages only. A file without figures may be computed for `own` devices,
+/// which come before those of the catalogue.
+[[nodiscard]] Model parse_model(std::string_view text, const std::string& file_name,
+                                const std::vector<DeviceDescription>& own = {});
 
 /// The keys and values of a model file: times in `s`, sizes in `B`. With `only_recipe` without the figures, which the
 /// reader then computes.

@@ -24,12 +24,6 @@ std::string read_network(const YamlNode& node) {
   return name;
 }
 
-std::string read_device(const YamlNode& node) {
-  std::string name = read_name(node);
-  if (!find_device(name)) refuse_unknown(node, "device", known_devices());
-  return name;
-}
-
 }  // namespace
 
 ComputedChoice read_computed_choice(const YamlNode& node) {
@@ -39,7 +33,7 @@ ComputedChoice read_computed_choice(const YamlNode& node) {
     choice.architecture = read_network(*architecture);
     static_cast<void>(node.at("device"));
   }
-  if (const auto device = node.find("device")) choice.device = read_device(*device);
+  if (const auto device = node.find("device")) choice.device = read_name(*device);
   if (const auto sequence = node.find("sequence")) choice.sequence = read_sequence(*sequence);
   if (const auto precision = node.find("precision")) choice.precision = read_precision(*precision);
   if (const auto granularity = node.find("granularity")) choice.granularity = read_granularity(*granularity);

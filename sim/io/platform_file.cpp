@@ -56,7 +56,8 @@ double read_price(const YamlNode& node) {
 }
 
 DeviceKind read_device_kind(const std::string& name, const YamlNode& node) {
-  node.allow_keys({"memory", "speed", "reserved", "update_bandwidth", "pass_overhead", "update_overhead", "price"});
+  node.allow_keys(
+      {"memory", "speed", "reserved", "update_bandwidth", "pass_overhead", "update_overhead", "price", "device_file"});
   DeviceKind kind;
   kind.name = name;
   const YamlNode memory = node.at("memory");
@@ -73,6 +74,7 @@ DeviceKind read_device_kind(const std::string& name, const YamlNode& node) {
   if (const auto overhead = node.find("pass_overhead")) kind.pass_overhead = read_overhead(*overhead);
   if (const auto overhead = node.find("update_overhead")) kind.update_overhead = read_overhead(*overhead);
   if (const auto price = node.find("price")) kind.price = read_price(*price);
+  if (const auto file = node.find("device_file")) kind.device_file = read_name(*file);
   return kind;
 }
 

@@ -45,6 +45,7 @@ Detail device_kind_record(const DeviceKind& kind) {
   if (kind.pass_overhead > Seconds(0)) record.emplace_back("pass_overhead", format_seconds(kind.pass_overhead));
   if (kind.update_overhead > Seconds(0)) record.emplace_back("update_overhead", format_seconds(kind.update_overhead));
   if (kind.price) record.emplace_back("price", *kind.price);
+  if (!kind.device_file.empty()) record.emplace_back("device_file", kind.device_file);
   return record;
 }
 

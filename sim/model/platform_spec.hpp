@@ -43,6 +43,9 @@ struct DeviceKind {
   Seconds pass_overhead = {};        ///< that each forward and each backward of a stage takes beside its layers' times
   Seconds update_overhead = {};      ///< that each update on a device takes beside the bytes of its step
   std::optional<double> price = {};  ///< of a device and hour, in any currency; absent: not known
+  /// Path, from the platform file's folder, of the device file by which networks are computed for this kind; empty: the
+  /// catalogue.
+  std::string device_file = {};
   friend bool operator==(const DeviceKind&, const DeviceKind&) = default;
 };
 

@@ -44,6 +44,10 @@ struct WorkloadInfo {
 /// **Throws** InputError if the device does not have it.
 [[nodiscard]] std::optional<DeviceDescription> find_device(std::string_view name, Precision precision);
 
+/// The device of that name among `own`, or else in the catalogue.
+[[nodiscard]] std::optional<DeviceDescription> find_device(std::string_view name,
+                                                           const std::vector<DeviceDescription>& own);
+
 /// The device kinds that another name for one may mean, such as `H100-SXM5-80GB` for `H100` or `NVIDIA H100 80GB HBM3`:
 /// of those with the same model number the ones that share most words with it. Empty if there are none.
 [[nodiscard]] std::vector<std::string> devices_like(std::string_view name);

@@ -28,14 +28,24 @@ std::optional<Architecture> network_of(const Recipe& recipe) {
 }  // namespace
 
 ComputedProfiles::ComputedProfiles(Architecture architecture, Granularity granularity,
-                                   std::optional<Precision> precision, const Degrees& degrees)
-    : architecture_(std::move(architecture)), granularity_(granularity), precision_(precision), degrees_(degrees) {
+                                   std::optional<Precision> precision, const Degrees& degrees,
+                                   std::vector<DeviceDescription> own)
+    : architecture_(std::move(architecture)),
+      granularity_(granularity),
+      precision_(precision),
+      degrees_(degrees),
+      own_(std::move(own)) {
   if (degrees_.devices() > 1) static_cast<void>(member_of(architecture_, degrees_));
   for (const WorkloadInfo& known : known_devices()) {
     DeviceDescription device = *find_device(known.name);
     if (precision && rate_in(device, *precision) <= FlopsPerSecond(0)) continue;
     if (precision) device = *find_device(known.name, *precision);
     devices_.emplace(known.name, std::move(device));
+  }
+  for (DeviceDescription device : own_) {
+    if (precision) device.precision = *precision;
+    devices_.erase(device.name);
+    if (rate_in(device, device.precision) > FlopsPerSecond(0)) devices_.emplace(device.name, std::move(device));
   }
 }
 
@@ -46,20 +56,23 @@ LayerGraph ComputedProfiles::make_profile(const std::string& kind, std::int64_t 
 std::shared_ptr<const ProfileSource> ComputedProfiles::sharded(const Degrees& degrees) const {
   const auto known = std::ranges::find(members_, degrees, &std::pair<Degrees, Member>::first);
   if (known != members_.end()) return known->second;
-  const auto member = std::make_shared<const ComputedProfiles>(architecture_, granularity_, precision_, degrees);
+  const auto member = std::make_shared<const ComputedProfiles>(architecture_, granularity_, precision_, degrees, own_);
   members_.emplace_back(degrees, member);
   return member;
 }
 
 std::optional<Model> computed_model(const Recipe& recipe, const std::string& device, std::int64_t samples,
-                                    const Degrees& degrees) {
+                                    const Degrees& degrees, const std::vector<DeviceDescription>& own) {
   const std::optional<Granularity> granularity = granularity_of(recipe.granularity);
   std::optional<Architecture> architecture = network_of(recipe);
-  if (!granularity || !architecture || !find_device(device)) return std::nullopt;
+  if (!granularity || !architecture) return std::nullopt;
+  const std::optional<DeviceDescription> described = find_device(device, own);
+  if (!described) return std::nullopt;
   const std::optional<Precision> precision = recipe.precision ? precision_of(*recipe.precision) : std::nullopt;
   if (recipe.precision && !precision) return std::nullopt;
-  if (precision) static_cast<void>(find_device(device, *precision));
-  auto computed = std::make_shared<const ComputedProfiles>(std::move(*architecture), *granularity, precision, degrees);
+  if (precision) static_cast<void>(peak(*described, *precision));
+  auto computed =
+      std::make_shared<const ComputedProfiles>(std::move(*architecture), *granularity, precision, degrees, own);
   Model model{{computed->profile(device, samples)}, recipe, {}};
   model.computed = std::move(computed);
   return model;

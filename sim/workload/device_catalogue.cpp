@@ -155,6 +155,11 @@ std::optional<DeviceDescription> find_device(std::string_view name, Precision pr
   return device;
 }
 
+std::optional<DeviceDescription> find_device(std::string_view name, const std::vector<DeviceDescription>& own) {
+  const auto found = std::ranges::find(own, name, &DeviceDescription::name);
+  return found != own.end() ? std::optional(*found) : find_device(name);
+}
+
 std::vector<std::string> devices_like(std::string_view name) {
   const std::vector<std::string> wanted = words_of(name);
   const std::string number = model_number(wanted);

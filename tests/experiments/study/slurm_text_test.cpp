@@ -2,6 +2,7 @@
 #include "experiments/study/slurm.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/foreign_program.hpp"
+#include "sim/base/text.hpp"
 #include "tests/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
