@@ -40,21 +40,14 @@ MeasuredSite only_site(const std::vector<MeasuredStep>& steps, const CalibrateOp
                    "the constants of a device are fitted in one precision: give a table for each");
 }
 
-std::vector<std::string> constants_to_fit(const CalibrateOptions& options, const DeviceDescription& device) {
+std::vector<std::string> constants_of(const std::string& fit) {
   std::vector<std::string> known;
   for (const DeviceConstant& constant : all_device_constants()) known.push_back(constant.name);
   std::vector<std::string> names;
-  if (options.fit) {
-    for (const std::string& item : read_list_option("--fit", *options.fit)) {
-      names.push_back(read_choice_option("--fit", item, known));
-      if (std::ranges::count(names, item) == 1) continue;
-      throw InputError(quote(item) + " is given twice", {"", 0, 0, "--fit"});
-    }
-    return names;
-  }
-  for (const DeviceConstant& constant : all_device_constants()) {
-    const bool is_usual = std::ranges::find(usual_constants(), constant.name) != usual_constants().end();
-    if (is_usual && constant.get(device) > 0) names.push_back(constant.name);
+  for (const std::string& item : read_list_option("--fit", fit)) {
+    names.push_back(read_choice_option("--fit", item, known));
+    if (std::ranges::count(names, item) == 1) continue;
+    throw InputError(quote(item) + " is given twice", {"", 0, 0, "--fit"});
   }
   return names;
 }
@@ -65,9 +58,12 @@ Answer answer_calibrate(const CalibrateOptions& options, const Settings& setting
   const DescribedPlatform described = load_described_platform(site.platform);
   const DeviceDescription device = device_of_site(site, described, options.site.device, settings);
   const Platform platform = build_platform(described.spec);
-  const std::vector<std::string> names = constants_to_fit(options, device);
-  const Calibration calibration = calibrate(device, platform, site.steps, names);
+  const Calibration calibration = options.fit ? calibrate(device, platform, site.steps, constants_of(*options.fit))
+                                              : calibrate_usual(device, platform, site.steps);
   tell_remarks(calibration.remarks, settings);
+  for (const LeftConstant& left : calibration.left) {
+    settings.say("note: " + quote(left.name) + " stays as it was: " + left.reason);
+  }
   for (const std::string& warning : calibration_warnings(calibration)) settings.say("warning: " + warning);
   Description answer = describe_calibration(calibration, options.file);
   if (!options.output) return {.text = answer.text, .json = to_json(answer.record)};
@@ -86,7 +82,7 @@ VerbAction configure_calibrate(CLI::App& command) {
   add_option(command, "--fit", options->fit,
              "NAME,...: the constants to fit, by their keys in a device file: convolution, linear, fp8, matmul, "
              "attention, memory, fill, whole_waves, odd_rows, launch_overhead, launch, jitter, loss_traffic; default: "
-             "linear,memory,launch_overhead,launch, as far as the device has them");
+             "linear,memory,launch_overhead,launch, as far as the steps determine them");
   add_option(command, "-o,--output", options->output,
              "write the device with the constants to this file, as JSON if its name ends in .json");
   return [options](const Settings& settings) { return answer_calibrate(*options, settings); };

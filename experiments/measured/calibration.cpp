@@ -17,6 +17,8 @@ namespace {
 
 constexpr double kNoticeable = 0.01;               ///< least |d log time / d log constant| of a step that counts
 constexpr double kConfused = 0.95;                 ///< correlations from here on are named
+constexpr double kKnown = 0.5;                     ///< of a constant; a larger error says that its value is open
+constexpr double kAtBound = 0.999;                 ///< of a share
 constexpr double kFarthest = 12.0;                 ///< of a coordinate from its start: a factor of some 160,000
 constexpr double kProbe = 1e-4;                    ///< of a coordinate, for derivatives
 constexpr std::array kTriedFactors = {4.0, 16.0};  ///< of a constant that has no effect where it starts
@@ -168,7 +170,47 @@ void add_determination(StepFit& fit, Calibration& calibration) {
   }
 }
 
+double error_of(const FittedValue& value) { return value.error.value_or(0.0); }
+
+/// A constant that the steps do not determine, if there is one.
+std::optional<LeftConstant> undetermined(const Calibration& calibration) {
+  const std::vector<FittedValue>& values = calibration.constants;
+  const auto idle = std::ranges::find(values, std::size_t{0}, &FittedValue::rows);
+  if (idle != values.end()) return LeftConstant{idle->constant.name, "no step depends on it"};
+  const auto bound = std::ranges::find_if(values, is_at_bound);
+  if (bound != values.end()) return LeftConstant{bound->constant.name, "ended at its bound"};
+  const auto open = std::ranges::max_element(values, {}, error_of);
+  if (is_open(*open)) return LeftConstant{open->constant.name, "the steps do not determine it"};
+  const auto pair = std::ranges::max_element(calibration.confusions, {},
+                                             [](const Confusion& each) { return std::abs(each.correlation); });
+  if (pair == calibration.confusions.end()) return std::nullopt;
+  const bool is_first = error_of(values[pair->first]) > error_of(values[pair->second]);
+  const FittedValue& kept = values[is_first ? pair->second : pair->first];
+  const FittedValue& left = values[is_first ? pair->first : pair->second];
+  return LeftConstant{left.constant.name, "the steps hardly tell it from " + quote(kept.constant.name)};
+}
+
+/// The usual constants of which the device has a value; the first ones, if there are few steps.
+std::vector<std::string> usual_names(const DeviceDescription& device, std::size_t steps,
+                                     std::vector<LeftConstant>& left) {
+  std::vector<std::string> names;
+  for (const DeviceConstant& constant : all_device_constants()) {
+    const bool is_usual = std::ranges::find(usual_constants(), constant.name) != usual_constants().end();
+    if (!is_usual || constant.get(device) <= 0) continue;
+    if (names.empty() || names.size() + 1 < steps) {
+      names.push_back(constant.name);
+    } else {
+      left.push_back({constant.name, "there are too few steps"});
+    }
+  }
+  return names;
+}
+
 }  // namespace
+
+bool is_open(const FittedValue& value) { return error_of(value) > kKnown; }
+
+bool is_at_bound(const FittedValue& value) { return value.constant.is_share && value.after > kAtBound; }
 
 StepErrors errors_of(const Calibration& calibration, Seconds FittedStep::* predicted) {
   std::vector<double> times;
@@ -197,6 +239,22 @@ Calibration calibrate(const DeviceDescription& device, const Platform& platform,
     calibration.steps.push_back({steps[s], Seconds(before[s]), Seconds(after[s])});
   }
   return calibration;
+}
+
+Calibration calibrate_usual(const DeviceDescription& device, const Platform& platform,
+                            const std::vector<MeasuredStep>& steps) {
+  std::vector<LeftConstant> left;
+  std::vector<std::string> names = usual_names(device, steps.size(), left);
+  while (true) {
+    Calibration calibration = calibrate(device, platform, steps, names);
+    const auto next = names.size() > 1 ? undetermined(calibration) : std::nullopt;
+    if (!next) {
+      calibration.left = std::move(left);
+      return calibration;
+    }
+    left.push_back(*next);
+    std::erase(names, next->name);
+  }
 }
 
 }  // namespace stagecraft

@@ -23,6 +23,10 @@ struct FittedValue {
   std::optional<double> error;  ///< standard error, relative to the value; none where nothing can be said
 };
 
+/// Whether the steps say less than half of the value, and whether it ended where a share has its bound.
+[[nodiscard]] bool is_open(const FittedValue& value);
+[[nodiscard]] bool is_at_bound(const FittedValue& value);
+
 /// A step with its times by the constants before and after.
 struct FittedStep {
   MeasuredStep step;
@@ -37,12 +41,19 @@ struct Confusion {
   double correlation = 0;
 };
 
+/// A constant that was not fitted, and why.
+struct LeftConstant {
+  std::string name;
+  std::string reason;
+};
+
 /// Constants of a device that were fitted to steps.
 struct Calibration {
   DeviceDescription device;  ///< with the constants that were found
   std::vector<FittedValue> constants;
   std::vector<FittedStep> steps;
   std::vector<Confusion> confusions;
+  std::vector<LeftConstant> left;    ///< of the usual constants, if nobody chose any
   std::vector<std::string> remarks;  ///< on the files of the networks
 };
 
@@ -58,5 +69,12 @@ struct Calibration {
 /// start, and as `StepTimes`.
 [[nodiscard]] Calibration calibrate(const DeviceDescription& device, const Platform& platform,
                                     const std::vector<MeasuredStep>& steps, const std::vector<std::string>& names);
+
+/// Fits those usual constants that the steps determine. As long as one is not, it stays as the device has it, and the
+/// others are fitted anew: what no step depends on first, then what ended at a bound, then what has the largest standard error above a half, then
+/// the less known one of two that are hardly told apart. There are fewer constants than steps, if there are several.
+/// **Requires** and **throws** as `calibrate`. **Cost** a fit for each that is left.
+[[nodiscard]] Calibration calibrate_usual(const DeviceDescription& device, const Platform& platform,
+                                          const std::vector<MeasuredStep>& steps);
 
 }  // namespace stagecraft

@@ -11,16 +11,13 @@
 namespace stagecraft {
 namespace {
 
-constexpr double kKnown = 0.5;  ///< of a constant; a larger error says that its value is open
-constexpr double kAtBound = 0.999;
-
 double error_of(const FittedStep& step, Seconds FittedStep::* predicted) {
   return step.*predicted / step.step.time - 1.0;
 }
 
 std::string error_text(const FittedValue& value) {
   if (!value.error) return "-";
-  return *value.error > kKnown ? "open" : percent(*value.error);
+  return is_open(value) ? "open" : percent(*value.error);
 }
 
 std::string constants_text(const Calibration& calibration) {
@@ -89,6 +86,14 @@ Detail::List confusions_list(const Calibration& calibration) {
   return list;
 }
 
+Detail::List left_list(const Calibration& calibration) {
+  Detail::List list;
+  for (const LeftConstant& left : calibration.left) {
+    list.push_back(Detail::Record{{"name", left.name}, {"reason", left.reason}});
+  }
+  return list;
+}
+
 std::string moved_names(const Calibration& calibration) {
   std::string names;
   for (const FittedValue& value : calibration.constants) {
@@ -112,6 +117,7 @@ Description describe_calibration(const Calibration& calibration, const std::stri
            {"errors", Detail::Record{{"before", to_record(errors_of(calibration, &FittedStep::before))},
                                      {"after", to_record(errors_of(calibration, &FittedStep::after))}}},
            {"confusions", confusions_list(calibration)},
+           {"left", left_list(calibration)},
            {"steps", steps_list(calibration)}}};
 }
 
@@ -123,12 +129,12 @@ std::vector<std::string> calibration_warnings(const Calibration& calibration) {
       warnings.push_back(fmt::format("no row depends on {}, which stays as it was", name));
     } else if (value.rows == 0) {
       warnings.push_back(fmt::format("where the fit ended no row depends on {}: the rows bound it, and no more", name));
-    } else if (value.constant.is_share && value.after > kAtBound) {
+    } else if (is_at_bound(value)) {
       warnings.push_back(
           fmt::format("{} ended at its bound, 1: something else of the rows is faster than it is "
                       "modelled",
                       name));
-    } else if (value.error && *value.error > kKnown) {
+    } else if (is_open(value)) {
       warnings.push_back(fmt::format("the rows do not determine {}: leave it out of --fit", name));
     }
   }

@@ -10,12 +10,19 @@
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/workload/build_model.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 namespace stagecraft {
 namespace {
+
+constexpr std::int64_t kEvenRow = 8;             ///< values of 16 bit in 16 bytes
+constexpr std::int64_t kMegatronMultiple = 128;  ///< its flag --make-vocab-size-divisible-by, of each member
 
 /// The same error at the row of the step, unless it is one of a file that the row names.
 [[noreturn]] void refuse_at(const MeasuredStep& step, const InputError& error) {
@@ -39,6 +46,18 @@ void require_runs(const MeasuredStep& step, const LayerGraph& graph, const Platf
   }
 }
 
+/// A remark on a vocabulary whose rows are odd on each of so many members; none if they are not.
+std::optional<std::string> remark_on_vocabulary(const Architecture& network, std::int64_t members) {
+  const std::int64_t words = network.sizes ? network.sizes->vocabulary.value_or(0) : 0;
+  if (words % (kEvenRow * members) == 0) return std::nullopt;
+  const std::int64_t multiple = kMegatronMultiple * members;
+  const std::string among = members == 1 ? "" : fmt::format(" for {} devices", members);
+  return fmt::format(
+      "{}: a vocabulary of {} words has odd rows, with which products take longer; Megatron-LM pads it "
+      "to {}{}",
+      network.name, words, (words + multiple - 1) / multiple * multiple, among);
+}
+
 }  // namespace
 
 FileText network_file(const MeasuredStep& step) {
@@ -48,6 +67,10 @@ FileText network_file(const MeasuredStep& step) {
   throw InputError(quote(step.model) + " is no network", {},
                    "the constants of a device change no figures of a model file; give a name from 'stagecraft list "
                    "architectures', an architecture file or a config.json");
+}
+
+void StepTimes::remark(const std::string& text) {
+  if (std::ranges::find(remarks_, text) == remarks_.end()) remarks_.push_back(text);
 }
 
 /// The network of a step: known by name, or of a file beside the table.
@@ -61,10 +84,7 @@ Architecture StepTimes::architecture_of(const MeasuredStep& step) {
     if (!step.sizes.empty()) refuse_sizes(step);
     HfConfig config = parse_hf_config(file.text, file.path, step.sequence);
     for (const auto* texts : {&config.notes, &config.warnings}) {
-      for (const std::string& text : *texts) {
-        const std::string remark = file.path + ": " + text;
-        if (std::ranges::find(remarks_, remark) == remarks_.end()) remarks_.push_back(remark);
-      }
+      for (const std::string& text : *texts) remark(file.path + ": " + text);
     }
     return std::move(config.network);
   }
@@ -113,6 +133,7 @@ std::size_t StepTimes::network_of(const MeasuredStep& step, const DeviceDescript
     }
   }
   Architecture architecture = architecture_of(step);
+  if (const auto text = remark_on_vocabulary(architecture, step.degrees.tensor)) remark(*text);
   if (is_selective) architecture = with_selective_recompute(std::move(architecture));
   networks_.push_back({step.model, step.sizes, step.sequence, is_selective,
                        retimed_profile(architecture, device, step.microbatch_size, Granularity::Block, step.degrees)});

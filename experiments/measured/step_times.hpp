@@ -38,7 +38,8 @@ class StepTimes {
   /// The same and everything else. **Cost** several times that of `time`.
   [[nodiscard]] Report report(std::size_t step) const;
 
-  /// On the files of the networks: keys that were not read, a length of samples that was chosen.
+  /// On the networks: keys of their files that were not read, a length of samples that was chosen, vocabularies with
+  /// odd rows.
   [[nodiscard]] const std::vector<std::string>& remarks() const { return remarks_; }
 
  private:
@@ -59,6 +60,7 @@ class StepTimes {
   std::vector<Run> runs_;
   std::vector<std::string> remarks_;
 
+  void remark(const std::string& text);
   [[nodiscard]] Architecture architecture_of(const MeasuredStep& step);
   [[nodiscard]] std::size_t network_of(const MeasuredStep& step, const DeviceDescription& device);
 };

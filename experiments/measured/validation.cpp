@@ -97,7 +97,7 @@ StepErrors errors_of(const std::vector<PredictedStep>& steps, const Value& predi
 
 Validation validate(const MeasuredSite& site, const Platform& platform, const DeviceDescription& device) {
   const Activity activity("predicting " + counted(site.steps.size(), "step") + " of " + site.table);
-  Validation validation{site, platform.spec.name, device, {}, 0, 0, {}};
+  Validation validation{site, platform.spec.name, device, platform.kind(DeviceId(0)).memory, {}, 0, 0, {}};
   const StepTimes times(site.steps, platform, device);
   validation.remarks = times.remarks();
   const std::vector<std::size_t> runs = runs_of(site.steps);
@@ -162,7 +162,10 @@ std::optional<MemoryFit> memory_fit(const Validation& validation) {
   const double factor = (u1 * vv - v1 * uv) / determinant;
   const double offset = (v1 * uu - u1 * uv) / determinant;
   for (double& peak : peaks.predicted) peak = factor * peak + offset;
-  return MemoryFit{factor, Bytes(std::llround(offset)), step_errors(peaks.predicted, peaks.measured)};
+  const auto memory = static_cast<double>(validation.device_memory.value());
+  const double reserve = factor > 0 ? std::clamp(memory - (memory - offset) / factor, 0.0, memory) : 0.0;
+  return MemoryFit{factor, Bytes(std::llround(offset)), step_errors(peaks.predicted, peaks.measured),
+                   Bytes(std::llround(reserve))};
 }
 
 MeasuredNoise measured_noise(const Validation& validation) {

@@ -37,6 +37,7 @@ struct Validation {
   MeasuredSite site;
   std::string platform;  ///< its name
   DeviceDescription device;
+  Bytes device_memory;  ///< as the platform has it, with what is reserved
   std::vector<PredictedStep> steps;
   double plain_share = 0;     ///< of the peak rate, in the plain formula
   std::size_t too_large = 0;  ///< steps whose peak memory was measured and is predicted not to fit
@@ -61,6 +62,7 @@ struct MemoryFit {
   double factor = 1;
   Bytes offset;
   StepErrors errors;  ///< with both
+  Bytes reserve;      ///< of a device's memory, so that plans leave what both add; 0 where they add nothing
 };
 /// **Requires** that peak memory was measured of some steps. None where they do not tell both constants: of fewer than
 /// four, and where all predictions are alike.

@@ -96,6 +96,19 @@ std::string too_large_text(const std::vector<Validation>& validations) {
   return text;
 }
 
+/// What a platform reserves so that plans leave what a monitor shows beside tensors.
+std::string reserve_text(const std::vector<Validation>& validations) {
+  std::string text;
+  for (const Validation& validation : validations) {
+    const auto fit = memory_errors(validation) ? memory_fit(validation) : std::nullopt;
+    if (!fit || fit->reserve == Bytes(0)) continue;
+    text += fmt::format("\nwith 'reserved: {}' of {} plans on {} leave what the line adds to peak memory\n",
+                        format_human_bytes(fit->reserve), format_human_bytes(validation.device_memory),
+                        validation.platform);
+  }
+  return text;
+}
+
 std::string left_out_text(const std::vector<LeftOutStep>& left_out) {
   if (left_out.empty()) return {};
   Table table{{"left out", "reason"}, {}, 2};
@@ -127,6 +140,7 @@ Detail memory_record(const Validation& validation) {
     record.emplace_back("factor", fit->factor);
     record.emplace_back("offset_bytes", fit->offset.value());
     record.emplace_back("with_both", to_record(fit->errors));
+    record.emplace_back("reserve_bytes", fit->reserve.value());
   }
   return record;
 }
@@ -161,7 +175,7 @@ std::string csv_bytes(const std::optional<Bytes>& bytes) { return bytes ? std::t
 Description describe_validations(const std::vector<Validation>& validations, const std::vector<LeftOutStep>& left_out) {
   std::string text = errors_text(validations);
   if (validations.size() == 1) text += "\n" + steps_text(validations.front());
-  text += too_large_text(validations) + left_out_text(left_out);
+  text += reserve_text(validations) + too_large_text(validations) + left_out_text(left_out);
   Detail::List sites;
   for (const Validation& validation : validations) sites.push_back(record_of(validation));
   Detail::List rows;

@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -165,6 +166,46 @@ TEST_CASE("calibration: a constant that has an effect only where others ended is
   CHECK(found(calibration, "linear") == doctest::Approx(1.0).epsilon(1e-6));
   CHECK(found(calibration, "launch") == doctest::Approx(1.0).epsilon(1e-6));
   CHECK(calibration.constants[1].rows > 0);
+}
+
+// Large microbatches on one device: nothing waits for the host, and the parts of kernels go together.
+TEST_CASE("calibration: without a choice only what the steps determine is fitted") {
+  const std::vector<MeasuredStep> steps =
+      parse_measured_steps(
+          "model,microbatch_size,global_batch,iteration_time\nbert-base,32,64,1 s\nbert-base,64,128,1 s\n"
+          "bert-base,128,256,1 s\nbert-large,32,64,1 s\nbert-large,64,128,1 s\nbert-large,128,256,1 s\n",
+          "steps.csv")
+          .steps;
+  const auto noise = [](std::size_t row) { return row % 3 == 0 ? 0.03 : row % 3 == 1 ? -0.02 : 0.0; };
+  DeviceDescription slower = a100();
+  slower.efficiency.linear *= 0.8;
+  const std::vector<MeasuredStep> measured = timed(steps, slower, noise);
+  CHECK_FALSE(
+      calibration_warnings(calibrate(a100(), platform(), measured, {"linear", "memory", "launch_overhead", "launch"}))
+          .empty());
+  const Calibration usual = calibrate_usual(a100(), platform(), measured);
+  CHECK(calibration_warnings(usual).empty());
+  CHECK(usual.left.size() + usual.constants.size() == 4);
+  CHECK(errors_of(usual, &FittedStep::after).mean < 0.03);
+  for (const DeviceConstant& constant : all_device_constants()) {
+    const bool is_left = std::ranges::find(usual.left, constant.name, &LeftConstant::name) != usual.left.end();
+    if (is_left) CHECK(constant.get(usual.device) == constant.get(a100()));
+  }
+}
+
+TEST_CASE("calibration: without a choice all usual constants are fitted that varied steps determine") {
+  const Calibration usual = calibrate_usual(a100(), platform(), timed(varied_steps(), truth(), silence));
+  CHECK(usual.left.empty());
+  CHECK(usual.constants.size() == 4);
+}
+
+TEST_CASE("calibration: without a choice a single step has a single constant") {
+  std::vector<MeasuredStep> steps = varied_steps();
+  steps.resize(1);
+  const Calibration usual = calibrate_usual(a100(), platform(), timed(steps, truth(), silence));
+  REQUIRE(usual.constants.size() == 1);
+  CHECK(usual.left.size() == 3);
+  CHECK(errors_of(usual, &FittedStep::after).worst < 1e-6);
 }
 
 TEST_CASE("calibration: more constants than steps, and a constant without a value, are refused") {

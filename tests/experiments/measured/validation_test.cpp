@@ -95,8 +95,23 @@ TEST_CASE("validation: what a monitor shows beside what is allocated is found ag
   CHECK(fit.factor == doctest::Approx(1.25).epsilon(1e-6));
   CHECK(static_cast<double>(fit.offset.value()) == doctest::Approx(double{1 << 29}).epsilon(1e-5));
   CHECK(fit.errors.worst < 1e-8);
+  const double left = static_cast<double>((validation.device_memory - fit.reserve).value());
+  CHECK(left * fit.factor + static_cast<double>(fit.offset.value()) ==
+        doctest::Approx(static_cast<double>(validation.device_memory.value())));
   validation.steps.pop_back();
   CHECK_FALSE(memory_fit(validation));
+}
+
+TEST_CASE("validation: a vocabulary with odd rows is remarked on once for each size of groups") {
+  const MeasuredTable table = parse_measured_steps(
+      "model,microbatch_size,global_batch,tensor,iteration_time\nbert-base,2,16,1,2 s\nbert-base,4,16,1,2 s\n"
+      "bert-base,2,16,2,1 s\n",
+      "s.csv");
+  const Validation validation = validate(measured_sites(table.steps, {"dgx-a100", "bf16"}).front(), dgx(), device());
+  REQUIRE(validation.remarks.size() == 2);
+  CHECK(validation.remarks[0].find("30522 words") != std::string::npos);
+  CHECK(validation.remarks[0].ends_with("pads it to 30592"));
+  CHECK(validation.remarks[1].ends_with("pads it to 30720 for 2 devices"));
 }
 
 TEST_CASE("validation: what was measured again shows the noise") {
