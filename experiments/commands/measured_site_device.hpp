@@ -29,9 +29,9 @@ void add_site_options(CLI::App& command, SiteOptions& options, const std::string
                                                      const std::vector<MeasuredSite>& sites,
                                                      const SiteOptions& options);
 
-/// The device of a site: `asked` (`--device`), or else the platform's kind from its device file or the catalogue, in the
-/// site's precision, with the name that the platform has for it, so that its file is found there. Without a precision
-/// it is in that which `plan` would take.
+/// The device of a site: `asked` (`--device`), or else the platform's kind from its device file or the catalogue, in
+/// the site's precision, with the name that the platform has for it, so that its file is found there. Without a
+/// precision it is in that which `plan` would take.
 /// **Throws** InputError for a platform with several kinds, for a kind that is not known if none is asked for, and as
 /// `load_device` and `in_precision`.
 [[nodiscard]] DeviceDescription device_of_site(const MeasuredSite& site, const DescribedPlatform& platform,

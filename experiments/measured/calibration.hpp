@@ -71,8 +71,9 @@ struct Calibration {
                                     const std::vector<MeasuredStep>& steps, const std::vector<std::string>& names);
 
 /// Fits those usual constants that the steps determine. As long as one is not, it stays as the device has it, and the
-/// others are fitted anew: what no step depends on first, then what ended at a bound, then what has the largest standard error above a half, then
-/// the less known one of two that are hardly told apart. There are fewer constants than steps, if there are several.
+/// others are fitted anew: what no step depends on first, then what ended at a bound, then what has the largest
+/// standard error above a half, then the less known one of two that are hardly told apart. There are fewer constants
+/// than steps, if there are several.
 /// **Requires** and **throws** as `calibrate`. **Cost** a fit for each that is left.
 [[nodiscard]] Calibration calibrate_usual(const DeviceDescription& device, const Platform& platform,
                                           const std::vector<MeasuredStep>& steps);

@@ -72,9 +72,9 @@ struct ReplacedValues {
                                                 const ReplacedValues& replaced, const std::string& option);
 
 /// The model of a source. A network is computed for the first kind of the platform's devices that has a device file or
-/// that the catalogue knows, as a model file with the key `computed` would be: at the granularity `layer`, in bf16 or else fp16 if the kinds have
-/// it, and otherwise in the precision of the device's description, unless `choice` says another. A sequence of `choice`
-/// replaces that of an architecture file.
+/// that the catalogue knows, as a model file with the key `computed` would be: at the granularity `layer`, in bf16 or
+/// else fp16 if the kinds have it, and otherwise in the precision of the device's description, unless `choice` says
+/// another. A sequence of `choice` replaces that of an architecture file.
 /// **Requires** the platform where the source needs one.
 /// **Throws** InputError for an error in the file, for values that its format refuses, for a choice where figures are
 /// fixed, that the network cannot bear or that the device lacks, and for a platform of unknown kinds of device.

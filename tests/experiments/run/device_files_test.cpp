@@ -45,8 +45,23 @@ struct Described : Folder {
   }
 
   [[nodiscard]] std::vector<std::string> words(const std::string& platform) const {
-    return {"plan",  "--model",  "bert-base",  "--planner", "uniform", "--tensor",       "2", "--microbatches", "4",
-            "--set", "stages=2", "--platform", platform,    "-o",      file("plan.yaml")};
+    return {"plan",
+            "--model",
+            "gpt2-small",
+            "--microbatch-size",
+            "16",
+            "--planner",
+            "uniform",
+            "--tensor",
+            "2",
+            "--microbatches",
+            "4",
+            "--set",
+            "stages=2",
+            "--platform",
+            platform,
+            "-o",
+            file("plan.yaml")};
   }
 
   /// The iteration time of a plan on tensor groups, as `simulate` has it.
@@ -85,14 +100,16 @@ TEST_CASE("device files: steps are predicted by that of their platform as by --d
   platforms.write_device_with(halve_linear);
   write(platforms.file("steps.csv"),
         "name,model,microbatch_size,global_batch,pipeline,data,tensor,precision,iteration_time\n"
-        "a,bert-base,2,16,2,1,2,bf16,1 s\nb,bert-base,4,16,1,2,2,bf16,1 s\n");
+        "a,gpt2-small,16,64,2,1,2,bf16,1 s\nb,gpt2-small,32,64,1,2,2,bf16,1 s\n");
   const auto predicted = [&](const std::vector<std::string>& options) {
     std::vector<std::string> words{"validate", platforms.file("steps.csv"), "--json"};
     words.insert(words.end(), options.begin(), options.end());
     const Ran ran = run(words);
     REQUIRE_MESSAGE(ran.code == 0, ran.err);
     std::vector<double> times;
-    for (const Json& step : Json::parse(ran.out)["sites"][0]["steps"]) times.push_back(step["predicted_s"]);
+    const Json answer = Json::parse(ran.out);
+    for (const Json& step : answer["sites"][0]["steps"]) times.push_back(step["predicted_s"]);
+    REQUIRE(times.size() == 2);
     return times;
   };
   const std::vector<double> own = predicted({"--platform", platforms.own});
