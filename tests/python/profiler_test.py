@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILER = ROOT / "traces/profiler"
@@ -19,6 +20,8 @@ from torch import nn  # noqa: E402
 
 import example_models  # noqa: E402
 import stagecraft_profiler  # noqa: E402
+from stagecraft_profiler.clock import Clock, Times as TimesOf  # noqa: E402
+from stagecraft_profiler.profiling import kind_of  # noqa: E402
 
 STAGECRAFT = os.path.abspath(sys.argv.pop(1)) if __name__ == "__main__" else "stagecraft"
 COMMAND = importlib.util.spec_from_file_location("profiler_command", PROFILER / "__main__.py")
@@ -175,6 +178,30 @@ class Times(unittest.TestCase):
             self.assertAlmostEqual(size.total().times.forward, sum(each.times.forward for each in size.figures))
             self.assertGreater(size.whole.times.forward, 0)
             self.assertGreater(size.whole.times.backward, 0)
+
+    def test_a_gpu_is_timed_by_events(self):
+        """With events that count 3 ms from one to the next, in place of those of a driver."""
+        calls = []
+
+        class Event:
+            def __init__(self, enable_timing):
+                assert enable_timing
+
+            def record(self):
+                calls.append("record")
+                self.at = 3 * calls.count("record")
+
+            def elapsed_time(self, end):
+                assert calls[-1] == "synchronize"
+                return end.at - self.at
+
+        linear, leaf = nn.Linear(2, 2), torch.ones(1, 2, requires_grad=True)
+        with mock.patch("torch.cuda.Event", Event), \
+                mock.patch("torch.cuda.synchronize", lambda device: calls.append("synchronize")):
+            times = Clock(torch.device("cuda"), 2, 1).measure(lambda: ([leaf], leaf), linear, [*linear.parameters()])
+        self.assertEqual(times, TimesOf(0.003, 0.003, 0.0))
+        with mock.patch("torch.cuda.get_device_name", lambda device: "NVIDIA A100-SXM4-40GB"):
+            self.assertEqual(kind_of(torch.device("cuda")), "A100-SXM4-40GB")
 
     def test_gradients_do_not_stay(self):
         model = example_models.mlp()

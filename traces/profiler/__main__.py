@@ -24,10 +24,10 @@ def parsed(arguments):
                         "3,224,224, of real numbers or, with :N, of whole numbers below N; once for each input")
     inputs.add_argument("--inputs-of", metavar="MODULE:FUNCTION", help="a function of the batch size that returns "
                         "the tuple of inputs")
-    parser.add_argument("--batch-sizes", type=whole_numbers, default=[1, 2, 4, 8], metavar="N,...", help="(1,2,4,8)")
+    parser.add_argument("--batch-sizes", type=whole_numbers, default=(1, 2, 4, 8), metavar="N,...", help="(1,2,4,8)")
     parser.add_argument("--device", default="cpu", metavar="D", help="cpu, cuda or cuda:N (cpu)")
-    parser.add_argument("--device-kind", metavar="KIND", help="the device in the file, such as A100-SXM4-40GB (the name "
-                        "that its driver gives it)")
+    parser.add_argument("--device-kind", metavar="KIND", help="the device in the file, such as A100-SXM4-40GB (the "
+                        "name that its driver gives it)")
     parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help="(fp32)")
     parser.add_argument("--repeat", type=int, default=10, metavar="N", help="runs of which medians are taken (10)")
     parser.add_argument("--warm-up", type=int, default=3, metavar="N", help="runs before them (3)")
