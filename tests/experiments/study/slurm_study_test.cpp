@@ -25,7 +25,7 @@ const std::string kOnSlurm = "$S run $D/study.yaml --out $D/out --executor slurm
 std::string results_of_this_machine() {
   static const std::string results = [] {
     const test::TemporaryFolder folder;
-    test::write_five_hundred(folder);
+    test::write_noisy_study(folder, 50);
     CHECK(test::shell("$S run $D/study.yaml --out $D/out", folder.path()).code == 0);
     return test::all_results(folder / "out");
   }();
@@ -47,7 +47,7 @@ std::thread fail_node(const MiniSlurm& slurm, const test::TemporaryFolder& folde
 /// Most of the time goes by while Slurm waits until it runs a requeued task again, 5 s.
 void kill_and_resume(const MiniSlurm& slurm, std::mt19937& random) {
   const test::TemporaryFolder folder;
-  test::write_five_hundred(folder);
+  test::write_noisy_study(folder, 50);
   std::thread failure = fail_node(slurm, folder, static_cast<int>(random() % 1000));
   std::string script = kOnSlurm;
   script.append(" & P=$!; sleep ").append(std::to_string(1 + static_cast<double>(random() % 3000) / 1000.0));

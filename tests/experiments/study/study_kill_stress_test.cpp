@@ -11,13 +11,13 @@ namespace {
 
 TEST_CASE("run: after twenty kills at random moments the rows are those of an undisturbed run") {
   const test::TemporaryFolder whole;
-  test::write_five_hundred(whole);
+  test::write_noisy_study(whole, 50);
   CHECK(test::shell("$S run $D/study.yaml --out $D/out", whole.path()).code == 0);
   const std::string rows = test::all_results(whole / "out");
   std::mt19937 random(1);
   for (int round = 0; round < 20; ++round) {
     const test::TemporaryFolder folder;
-    test::write_five_hundred(folder);
+    test::write_noisy_study(folder, 50);
     const bool parent = random() % 2 == 0;
     const int milliseconds = static_cast<int>(random() % 1000);
     CAPTURE(round);

@@ -8,19 +8,19 @@
 
 namespace stagecraft::test {
 
-/// Writes `study.yaml`, a study of 500 quick cells with noise, of which some have no plan.
-inline void write_five_hundred(const TemporaryFolder& folder) {
+/// Writes `study.yaml`, a study of ten quick cells for each seed, with noise; two of ten have no plan.
+inline void write_noisy_study(const TemporaryFolder& folder, int seeds) {
   write(folder / "noise.yaml", R"(schema: stagecraft/events/1
 events: [{at: 0 s, jitter: {sigma: 0.05, seed: 3}}]
 )");
   write(folder / "study.yaml", R"(schema: stagecraft/study/1
-study: five hundred
+study: noisy
 base: {model: vgg16, platform: p3.8xlarge-x4, microbatches: 16, schedule: 1f1b, events: ./noise.yaml}
 matrix:
   planner: [uniform, data-parallel]
   microbatch_size: [1, 2, 4, 8, 1000]
-seeds: {count: 50}
-)");
+seeds: {count: )" + std::to_string(seeds) +
+                                   "}\n");
 }
 
 /// All that must not differ between runs of a study: every row by cell, without timings.
