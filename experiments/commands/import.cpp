@@ -1,17 +1,12 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/import_collectives.hpp"
+#include "experiments/commands/import_model.hpp"
 #include "experiments/commands/import_plan.hpp"
 #include "experiments/commands/import_platform.hpp"
-#include "experiments/commands/model_answer.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
-#include "experiments/run/written_file.hpp"
 #include "sim/base/error.hpp"
-#include "sim/io/import_pipedream.hpp"
-#include "sim/io/pipedream_graph.hpp"
-#include "sim/io/text_file.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -98,19 +93,8 @@ void check_options(const ImportFormat& format, const ImportOptions& options) {
   }
 }
 
-Answer import_profile(const ImportOptions& options, const Settings& settings) {
-  const auto size =
-      read_count_option("--microbatch-size", *options.planning.microbatch_size, 1, run_limits::kMostSamples);
-  const std::string device = read_name_option("--device", *options.device);
-  refuse_overwriting(options.output, OutputKind::ModelFile, {options.file()});
-  const PipedreamGraph graph = parse_pipedream_graph(read_text_file(options.file()), options.file());
-  Answer answer = model_answer(import_pipedream(graph, size, device), options.output);
-  if (has_stages(graph)) {
-    settings.say(
-        "note: the model has the layers of the graph and not its stages (stage_id); stagecraft import pipedream-plan "
-        "makes them a plan");
-  }
-  return answer;
+ModelImport model_import(const ImportOptions& options) {
+  return {options.file(), options.planning.microbatch_size, *options.device, options.output};
 }
 
 PlanImport plan_import(const ImportOptions& options) {
@@ -134,7 +118,16 @@ const std::vector<ImportFormat>& import_formats() {
     return names;
   }();
   static const std::vector<ImportFormat> kFormats = {
-      {"pipedream", "the graph text of PipeDream's profiler", {"--microbatch-size", "--device"}, {}, import_profile},
+      {"pipedream",
+       "the graph text of PipeDream's profiler",
+       {"--microbatch-size", "--device"},
+       {},
+       [](const Options& o, const Settings& settings) { return import_pipedream_profile(model_import(o), settings); }},
+      {"dapple",
+       "the same as DAPPLE publishes it",
+       {"--device"},
+       {"--microbatch-size"},
+       [](const Options& o, const Settings& settings) { return import_dapple_profile(model_import(o), settings); }},
       {"pipedream-plan", "the same with the stages that its optimizer chose", kInputs, kWithRanks,
        [](const Options& o, const Settings& settings) { return import_pipedream_plan(plan_import(o), settings); }},
       {"vpipe", "a plan of vPipe's program", kInputs, kOfPlans,
@@ -179,12 +172,13 @@ VerbAction configure_import(CLI::App& command) {
   auto options = std::make_shared<ImportOptions>();
   add_required(command, "FORMAT", options->format, formats_help());
   add_required_list(command, "FILE", options->files, "the profile, the plan, the flags, the matrix, or tables");
-  add_option(command, "--microbatch-size", options->planning.microbatch_size,
-             "samples in the microbatch that was profiled; of a plan: in a microbatch, by default the smallest size "
-             "that the model file gives");
+  add_option(
+      command, "--microbatch-size", options->planning.microbatch_size,
+      "samples in the microbatch that was profiled, dapple: by default N of 'pbs-N' in the name of the file; of a "
+      "plan: in a microbatch, by default the smallest size that the model file gives");
   add_option(
       command, "--device", options->device,
-      "pipedream: kind of device on which the times were measured; nvidia-topo: kind of the GPUs, one of 'stagecraft "
+      "profiles: kind of device on which the times were measured; nvidia-topo: kind of the GPUs, one of 'stagecraft "
       "list devices'");
   add_option(command, "--model", options->model, "plans: the model: a file, or the name of a shipped one");
   add_option(command, "--platform", options->platform,

@@ -1,0 +1,69 @@
+#include "experiments/commands/import_model.hpp"
+
+#include "experiments/commands/model_answer.hpp"
+#include "experiments/run/limits.hpp"
+#include "experiments/run/option_text.hpp"
+#include "experiments/run/written_file.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/import_pipedream.hpp"
+#include "sim/io/pipedream_graph.hpp"
+#include "sim/io/text_file.hpp"
+
+#include <cstdint>
+#include <string_view>
+
+namespace stagecraft {
+namespace {
+
+std::int64_t read_profiled_size(const std::string& text) {
+  return read_count_option("--microbatch-size", text, 1, run_limits::kMostSamples);
+}
+
+/// The samples of `bert-24-pbs-6.txt`.
+std::optional<std::int64_t> size_in_name(const std::string& file) {
+  constexpr std::string_view kMark = "pbs-";
+  const std::string stem = file_stem(file);
+  const std::size_t mark = stem.rfind(kMark);
+  if (mark == std::string::npos) return std::nullopt;
+  const std::size_t begin = mark + kMark.size();
+  const Parsed<std::int64_t> size =
+      parse_count(stem.substr(begin, stem.find_first_not_of("0123456789", begin) - begin));
+  if (!size || *size.value < 1 || *size.value > run_limits::kMostSamples) return std::nullopt;
+  return size.value;
+}
+
+void note_stages(const PipedreamGraph& graph, const Settings& settings) {
+  if (!has_stages(graph)) return;
+  settings.say(
+      "note: the model has the layers of the graph and not its stages (stage_id); stagecraft import pipedream-plan "
+      "makes them a plan");
+}
+
+/// Reads the options before the file, so that each refusal comes before any work.
+Answer import_graph(const ModelImport& import, std::int64_t size, const Settings& settings) {
+  const std::string device = read_name_option("--device", import.device);
+  refuse_overwriting(import.output, OutputKind::ModelFile, {import.file});
+  const PipedreamGraph graph = parse_pipedream_graph(read_text_file(import.file), import.file);
+  Answer answer = model_answer(import_pipedream(graph, size, device), import.output);
+  note_stages(graph, settings);
+  return answer;
+}
+
+}  // namespace
+
+Answer import_pipedream_profile(const ModelImport& import, const Settings& settings) {
+  return import_graph(import, read_profiled_size(*import.microbatch_size), settings);
+}
+
+Answer import_dapple_profile(const ModelImport& import, const Settings& settings) {
+  if (import.microbatch_size) return import_graph(import, read_profiled_size(*import.microbatch_size), settings);
+  const std::optional<std::int64_t> size = size_in_name(import.file);
+  if (!size) {
+    throw InputError("the name of the file does not tell the samples that were profiled, as bert-24-pbs-6.txt does",
+                     {import.file, 0, 0, ""}, "give --microbatch-size");
+  }
+  return import_graph(import, *size, settings);
+}
+
+}  // namespace stagecraft
