@@ -22,6 +22,7 @@ struct ImportOptions {
   std::string format;
   std::vector<std::string> files;
   std::optional<std::string> device;
+  std::optional<std::string> time_unit;
   std::optional<std::string> model;
   std::optional<std::string> platform;
   std::optional<std::string> ranks;
@@ -47,6 +48,7 @@ const std::vector<ImportOption>& import_options() {
   static const std::vector<ImportOption> kOptions = {
       {"--microbatch-size", [](const Options& o) { return o.planning.microbatch_size.has_value(); }},
       {"--device", [](const Options& o) { return o.device.has_value(); }},
+      {"--time-unit", [](const Options& o) { return o.time_unit.has_value(); }},
       {"--model", [](const Options& o) { return o.model.has_value(); }},
       {"--platform", [](const Options& o) { return o.platform.has_value(); }},
       {"--ranks", [](const Options& o) { return o.ranks.has_value(); }},
@@ -94,7 +96,7 @@ void check_options(const ImportFormat& format, const ImportOptions& options) {
 }
 
 ModelImport model_import(const ImportOptions& options) {
-  return {options.file(), options.planning.microbatch_size, *options.device, options.output};
+  return {options.file(), options.planning.microbatch_size, *options.device, options.time_unit, options.output};
 }
 
 PlanImport plan_import(const ImportOptions& options) {
@@ -130,6 +132,11 @@ const std::vector<ImportFormat>& import_formats() {
        [](const Options& o, const Settings& settings) { return import_dapple_profile(model_import(o), settings); }},
       {"pipedream-plan", "the same with the stages that its optimizer chose", kInputs, kWithRanks,
        [](const Options& o, const Settings& settings) { return import_pipedream_plan(plan_import(o), settings); }},
+      {"piper",
+       "a profile for Piper's planner",
+       {"--microbatch-size", "--device"},
+       {"--time-unit"},
+       [](const Options& o, const Settings& settings) { return import_piper_profile(model_import(o), settings); }},
       {"vpipe", "a plan of vPipe's program", kInputs, kOfPlans,
        [](const Options& o, const Settings& settings) { return import_vpipe(plan_import(o), settings); }},
       {"megatron-flags",
@@ -180,6 +187,8 @@ VerbAction configure_import(CLI::App& command) {
       command, "--device", options->device,
       "profiles: kind of device on which the times were measured; nvidia-topo: kind of the GPUs, one of 'stagecraft "
       "list devices'");
+  add_option(command, "--time-unit", options->time_unit,
+             "piper: unit of the times in the file: s, ms, us or ns; default: s");
   add_option(command, "--model", options->model, "plans: the model: a file, or the name of a shipped one");
   add_option(command, "--platform", options->platform,
              "plans, nccl-tests: the platform: a file, or the name of a shipped one");

@@ -7,14 +7,21 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/import_pipedream.hpp"
+#include "sim/io/import_piper.hpp"
 #include "sim/io/pipedream_graph.hpp"
 #include "sim/io/text_file.hpp"
+
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <string_view>
 
 namespace stagecraft {
 namespace {
+
+/// Computing takes so many times as long as every edge takes to cross the bandwidth of the file: no planner would then
+/// look at transfers, and its users would not profile them.
+constexpr double kAbsurdRatio = 100.0;
 
 std::int64_t read_profiled_size(const std::string& text) {
   return read_count_option("--microbatch-size", text, 1, run_limits::kMostSamples);
@@ -50,6 +57,10 @@ Answer import_graph(const ModelImport& import, std::int64_t size, const Settings
   return answer;
 }
 
+std::string read_time_unit(const ModelImport& import, const std::string& usual) {
+  return read_choice_option("--time-unit", import.time_unit.value_or(usual), {"s", "ms", "us", "ns"});
+}
+
 }  // namespace
 
 Answer import_pipedream_profile(const ModelImport& import, const Settings& settings) {
@@ -64,6 +75,25 @@ Answer import_dapple_profile(const ModelImport& import, const Settings& settings
                      {import.file, 0, 0, ""}, "give --microbatch-size");
   }
   return import_graph(import, *size, settings);
+}
+
+Answer import_piper_profile(const ModelImport& import, const Settings& settings) {
+  const std::int64_t size = read_profiled_size(*import.microbatch_size);
+  const std::string device = read_name_option("--device", import.device);
+  const std::string unit = read_time_unit(import, "s");
+  refuse_overwriting(import.output, OutputKind::ModelFile, {import.file});
+  const PiperProfile profile = import_piper(read_text_file(import.file), import.file, size, device, unit);
+  Answer answer = model_answer(profile.model, import.output);
+  if (profile.compute_per_transfer > kAbsurdRatio) {
+    settings.say(fmt::format(
+        "warning: all layers take {:.0f} times as long as all edges at the bandwidth of the file; if the times are "
+        "in another unit, say so: --time-unit ms",
+        profile.compute_per_transfer));
+  }
+  if (profile.has_further_degrees) {
+    settings.say("note: the model is that of one device; what the file says of tensor parallelism is left out");
+  }
+  return answer;
 }
 
 }  // namespace stagecraft

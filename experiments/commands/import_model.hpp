@@ -12,6 +12,7 @@ struct ModelImport {
   std::string file;
   std::optional<std::string> microbatch_size;
   std::string device;
+  std::optional<std::string> time_unit;
   std::optional<std::string> output;
 };
 
@@ -23,5 +24,9 @@ struct ModelImport {
 /// The same of `import dapple`, whose format is the same. Without a microbatch size it is that of `pbs-N` in the name
 /// of the file, as DAPPLE has it. **Throws** InputError if there is none, too.
 [[nodiscard]] Answer import_dapple_profile(const ModelImport& import, const Settings& settings);
+
+/// The same of `import piper`: times are in seconds, unless the option says otherwise. Warns of times that seem to be
+/// in another unit.
+[[nodiscard]] Answer import_piper_profile(const ModelImport& import, const Settings& settings);
 
 }  // namespace stagecraft

@@ -11,6 +11,7 @@
 #include "sim/io/import_nvidia_topo.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/import_pipedream_plan.hpp"
+#include "sim/io/import_piper.hpp"
 #include "sim/io/import_vpipe.hpp"
 #include "sim/io/megatron_export.hpp"
 #include "sim/io/megatron_import.hpp"
@@ -191,6 +192,8 @@ void read_as_named(const fs::path& path) {
     read_pipedream_plan(parse_pipedream_graph(graph_text(path.string()), path.string()), std::nullopt);
   } else if (format == "pipedream-conf") {
     read_pipedream_conf(path.string());
+  } else if (format == "piper") {
+    static_cast<void>(import_piper(read_text_file(path.string()), path.string(), 1, "A", "s"));
   } else if (format == "vpipe") {
     read_vpipe(path.string());
   } else if (format == "nccl") {
