@@ -137,6 +137,13 @@ const std::vector<ImportFormat>& import_formats() {
        {"--microbatch-size", "--device"},
        {"--time-unit"},
        [](const Options& o, const Settings& settings) { return import_piper_profile(model_import(o), settings); }},
+      {"dnn-partitioning",
+       "a graph for the programs of dnn-partitioning",
+       {"--microbatch-size", "--device"},
+       {"--time-unit"},
+       [](const Options& o, const Settings& settings) {
+         return import_dnn_partitioning_profile(model_import(o), settings);
+       }},
       {"vpipe", "a plan of vPipe's program", kInputs, kOfPlans,
        [](const Options& o, const Settings& settings) { return import_vpipe(plan_import(o), settings); }},
       {"megatron-flags",
@@ -188,7 +195,8 @@ VerbAction configure_import(CLI::App& command) {
       "profiles: kind of device on which the times were measured; nvidia-topo: kind of the GPUs, one of 'stagecraft "
       "list devices'");
   add_option(command, "--time-unit", options->time_unit,
-             "piper: unit of the times in the file: s, ms, us or ns; default: s");
+             "piper, dnn-partitioning: unit of the times in the file: s, ms, us or ns; default: s of piper, ms of "
+             "dnn-partitioning");
   add_option(command, "--model", options->model, "plans: the model: a file, or the name of a shipped one");
   add_option(command, "--platform", options->platform,
              "plans, nccl-tests: the platform: a file, or the name of a shipped one");

@@ -4,8 +4,10 @@
 #include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/written_file.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/import_dnn_partitioning.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/import_piper.hpp"
 #include "sim/io/pipedream_graph.hpp"
@@ -92,6 +94,23 @@ Answer import_piper_profile(const ModelImport& import, const Settings& settings)
   }
   if (profile.has_further_degrees) {
     settings.say("note: the model is that of one device; what the file says of tensor parallelism is left out");
+  }
+  return answer;
+}
+
+Answer import_dnn_partitioning_profile(const ModelImport& import, const Settings& settings) {
+  const std::int64_t size = read_profiled_size(*import.microbatch_size);
+  const std::string device = read_name_option("--device", import.device);
+  const std::string unit = read_time_unit(import, "ms");
+  refuse_overwriting(import.output, OutputKind::ModelFile, {import.file});
+  const DnnPartitioningProfile profile =
+      import_dnn_partitioning(read_text_file(import.file), import.file, size, device, unit);
+  Answer answer = model_answer(profile.model, import.output);
+  if (!profile.has_backwards) settings.say("note: the file is of inference: it has no backward nodes");
+  if (profile.without_parts > 0) {
+    settings.say("note: the file does not tell parameters from activations of " +
+                 counted(profile.without_parts, "node") + " that " + (profile.without_parts == 1 ? "sends" : "send") +
+                 " nothing; their sizes count as stash");
   }
   return answer;
 }

@@ -29,4 +29,8 @@ struct ModelImport {
 /// in another unit.
 [[nodiscard]] Answer import_piper_profile(const ModelImport& import, const Settings& settings);
 
+/// The same of `import dnn-partitioning`, with times in milliseconds unless the option says otherwise. Notes tell what
+/// the file lacks.
+[[nodiscard]] Answer import_dnn_partitioning_profile(const ModelImport& import, const Settings& settings);
+
 }  // namespace stagecraft

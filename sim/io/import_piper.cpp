@@ -23,7 +23,7 @@ std::optional<YamlNode> choice_named(const std::vector<YamlNode>& choices, const
   return std::nullopt;
 }
 
-/// The forward is what recomputation adds: all of it at most. Times that are sums of measured ones are off by roundings.
+/// The forward is what recomputation adds. Times that are sums of measured ones are off by roundings.
 Seconds read_forward(const YamlNode& recomputed, Seconds whole, const std::string& unit) {
   constexpr double kRounding = 1e-9;
   const YamlNode time = recomputed.at("timePerSample");

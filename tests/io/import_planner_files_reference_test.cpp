@@ -1,4 +1,5 @@
 // Files that other planners publish: what is imported has the sums of the file, which are taken here once more.
+#include "sim/io/import_dnn_partitioning.hpp"
 #include "sim/io/import_piper.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/text_file.hpp"
@@ -10,7 +11,10 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace stagecraft::import_planner_files_test {
 namespace {
@@ -77,6 +81,50 @@ TEST_CASE("import piper: the sums of every published profile") {
     CHECK(profile.compute_per_transfer < 100.0);
     CHECK(profile.has_further_degrees == (name == "bert32a100"));
   }
+}
+
+TEST_CASE("import dnn-partitioning: the sums of every published graph") {
+  if (shared_is_absent()) return;
+  int files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kProfiles / "dnn-partitioning")) {
+    const std::filesystem::path& path = entry.path();
+    if (path.extension() != ".json" || path.parent_path().filename() == "human-experts") continue;
+    CAPTURE(path.string());
+    ++files;
+    const DnnPartitioningProfile profile =
+        import_dnn_partitioning(read_text_file(path.string()), path.string(), 1, "V100", "ms");
+    CHECK(parse_model(write_model(profile.model), "again") == profile.model);
+    double forward = 0.0;
+    double backward = 0.0;
+    double sizes = 0.0;
+    std::set<std::string> layers;
+    const Json file = json_of(path);
+    for (const Json& node : file.at("nodes")) {
+      const Json& flag = node.at("isBackwardNode");
+      const bool is_backward = flag.is_boolean() ? flag.get<bool>() : flag.get<int>() == 1;
+      (is_backward ? backward : forward) += node.at("fpgaLatency").get<double>();
+      if (is_backward) continue;
+      sizes += node.at("size").get<double>();
+      layers.insert(node.contains("colorClass") ? "class " + node.at("colorClass").dump() : node.at("id").dump());
+    }
+    const LayerTotals sum = totals(profile.model.profiles.at(0));
+    CHECK(profile.model.profiles.at(0).layers.size() == layers.size());
+    CHECK(sum.forward.value() * 1e3 == doctest::Approx(forward).epsilon(1e-13));
+    CHECK(sum.backward.value() * 1e3 == doctest::Approx(backward).epsilon(1e-13));
+    CHECK(static_cast<double>((sum.parameters + sum.stash).value()) == sizes);
+    CHECK(profile.has_backwards == (backward > 0.0));
+    CHECK((path.parent_path().filename() == "OperatorGraphs") == (profile.without_parts == 0));
+  }
+  CHECK(files == 24);
+}
+
+// A ResNet-50 has 25,557,032 parameters of four bytes.
+TEST_CASE("import dnn-partitioning: weights of a graph of operators are the parameters of the network") {
+  if (shared_is_absent()) return;
+  const std::string path =
+      (kProfiles / "dnn-partitioning/throughput-inputs/OperatorGraphs/resnet50_training.json").string();
+  const DnnPartitioningProfile profile = import_dnn_partitioning(read_text_file(path), path, 1, "V100", "ms");
+  CHECK(totals(profile.model.profiles.at(0)).parameters == Bytes(4 * 25557032));
 }
 
 }  // namespace stagecraft::import_planner_files_test

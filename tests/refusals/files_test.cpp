@@ -7,6 +7,7 @@
 #include "sim/io/device_file.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/hf_config.hpp"
+#include "sim/io/import_dnn_partitioning.hpp"
 #include "sim/io/import_nccl_tests.hpp"
 #include "sim/io/import_nvidia_topo.hpp"
 #include "sim/io/import_pipedream.hpp"
@@ -194,6 +195,8 @@ void read_as_named(const fs::path& path) {
     read_pipedream_conf(path.string());
   } else if (format == "piper") {
     static_cast<void>(import_piper(read_text_file(path.string()), path.string(), 1, "A", "s"));
+  } else if (format == "dnn-partitioning") {
+    static_cast<void>(import_dnn_partitioning(read_text_file(path.string()), path.string(), 1, "A", "ms"));
   } else if (format == "vpipe") {
     read_vpipe(path.string());
   } else if (format == "nccl") {
