@@ -1,5 +1,6 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/import_collectives.hpp"
+#include "experiments/commands/import_log.hpp"
 #include "experiments/commands/import_model.hpp"
 #include "experiments/commands/import_plan.hpp"
 #include "experiments/commands/import_platform.hpp"
@@ -32,6 +33,8 @@ struct ImportOptions {
   std::optional<std::string> nodes;
   std::optional<std::string> nic_bandwidth;
   std::optional<std::string> host_memory;
+  std::optional<std::string> flags;
+  std::optional<std::string> warmup;
   std::optional<std::string> output;
 
   [[nodiscard]] const std::string& file() const { return files.front(); }  ///< of a format that reads one
@@ -60,6 +63,8 @@ const std::vector<ImportOption>& import_options() {
       {"--nodes", [](const Options& o) { return o.nodes.has_value(); }},
       {"--nic-bandwidth", [](const Options& o) { return o.nic_bandwidth.has_value(); }},
       {"--host-memory", [](const Options& o) { return o.host_memory.has_value(); }},
+      {"--flags", [](const Options& o) { return o.flags.has_value(); }},
+      {"--warmup", [](const Options& o) { return o.warmup.has_value(); }},
   };
   return kOptions;
 }
@@ -151,6 +156,14 @@ const std::vector<ImportFormat>& import_formats() {
        kInputs,
        {"--speed"},
        [](const Options& o, const Settings& settings) { return import_megatron(plan_import(o), settings); }},
+      {"megatron-log",
+       "logs of Megatron-LM, for a table of measured steps",
+       {"--model"},
+       {"--platform", "--flags", "--warmup"},
+       [](const Options& o, const Settings& settings) {
+         return import_megatron_log({o.files, *o.model, o.platform, o.flags, o.warmup, o.output}, settings);
+       },
+       true},
       {"nvidia-topo",
        "what nvidia-smi topo -m prints of a node",
        {"--device"},
@@ -197,9 +210,10 @@ VerbAction configure_import(CLI::App& command) {
   add_option(command, "--time-unit", options->time_unit,
              "piper, dnn-partitioning: unit of the times in the file: s, ms, us or ns; default: s of piper, ms of "
              "dnn-partitioning");
-  add_option(command, "--model", options->model, "plans: the model: a file, or the name of a shipped one");
+  add_option(command, "--model", options->model,
+             "plans, megatron-log: the model: a file, or the name of a shipped one");
   add_option(command, "--platform", options->platform,
-             "plans, nccl-tests: the platform: a file, or the name of a shipped one");
+             "plans, nccl-tests, megatron-log: the platform: a file, or the name of a shipped one");
   add_option(command, "--ranks", options->ranks,
              "pipedream-plan: the configuration of PipeDream's runtime (JSON), which gives the ranks of each stage; "
              "default: each stage has one device");
@@ -219,8 +233,11 @@ VerbAction configure_import(CLI::App& command) {
              "nvidia-topo: of one NIC, such as 200Gbps; default: nodes have no NIC");
   add_option(command, "--host-memory", options->host_memory,
              "nvidia-topo: of a node, such as 1TB; default: nothing can be swapped");
+  add_option(command, "--flags", options->flags,
+             "megatron-log: file with the flags of the run; default: the arguments at the head of the log");
+  add_option(command, "--warmup", options->warmup, "megatron-log: first iterations that are left out; default: 10");
   add_option(command, "-o,--output", options->output,
-             "write the model, the plan or the platform to this file, as JSON if its name ends in .json");
+             "write the model, the plan, the platform or the table to this file, as JSON if its name ends in .json");
   return [options](const Settings& settings) {
     const ImportFormat& format = chosen_format(options->format);
     check_options(format, *options);

@@ -1,4 +1,5 @@
 // One file for each defect (tests/vectors/README.md): the message must start with the expected place and words.
+#include "experiments/measured/logged_step.hpp"
 #include "experiments/study/cell_inputs.hpp"
 #include "experiments/study/run_cell.hpp"
 #include "experiments/study/study_file.hpp"
@@ -16,6 +17,7 @@
 #include "sim/io/import_vpipe.hpp"
 #include "sim/io/megatron_export.hpp"
 #include "sim/io/megatron_import.hpp"
+#include "sim/io/megatron_log.hpp"
 #include "sim/io/megatron_network.hpp"
 #include "sim/io/megatron_unread.hpp"
 #include "sim/io/model_file.hpp"
@@ -205,6 +207,9 @@ void read_as_named(const fs::path& path) {
     read_topo(path);
   } else if (format == "megatron") {
     read_megatron_flags(path.string());
+  } else if (format == "megatron-log") {
+    const MegatronLog log = parse_megatron_log(read_text_file(path.string()), path.string());
+    static_cast<void>(logged_step(*log.arguments, log, measured_times(log, 10), {"log", "bert-base", "", ""}));
   } else if (format == "megatron-plan") {
     read_plan_for_megatron(path.string());
   } else {
