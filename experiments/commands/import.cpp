@@ -1,17 +1,13 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/import_collectives.hpp"
+#include "experiments/commands/import_log.hpp"
+#include "experiments/commands/import_model.hpp"
 #include "experiments/commands/import_plan.hpp"
 #include "experiments/commands/import_platform.hpp"
-#include "experiments/commands/model_answer.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
-#include "experiments/run/written_file.hpp"
 #include "sim/base/error.hpp"
-#include "sim/io/import_pipedream.hpp"
-#include "sim/io/pipedream_graph.hpp"
-#include "sim/io/text_file.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -27,6 +23,7 @@ struct ImportOptions {
   std::string format;
   std::vector<std::string> files;
   std::optional<std::string> device;
+  std::optional<std::string> time_unit;
   std::optional<std::string> model;
   std::optional<std::string> platform;
   std::optional<std::string> ranks;
@@ -36,6 +33,8 @@ struct ImportOptions {
   std::optional<std::string> nodes;
   std::optional<std::string> nic_bandwidth;
   std::optional<std::string> host_memory;
+  std::optional<std::string> flags;
+  std::optional<std::string> warmup;
   std::optional<std::string> output;
 
   [[nodiscard]] const std::string& file() const { return files.front(); }  ///< of a format that reads one
@@ -52,6 +51,7 @@ const std::vector<ImportOption>& import_options() {
   static const std::vector<ImportOption> kOptions = {
       {"--microbatch-size", [](const Options& o) { return o.planning.microbatch_size.has_value(); }},
       {"--device", [](const Options& o) { return o.device.has_value(); }},
+      {"--time-unit", [](const Options& o) { return o.time_unit.has_value(); }},
       {"--model", [](const Options& o) { return o.model.has_value(); }},
       {"--platform", [](const Options& o) { return o.platform.has_value(); }},
       {"--ranks", [](const Options& o) { return o.ranks.has_value(); }},
@@ -63,6 +63,8 @@ const std::vector<ImportOption>& import_options() {
       {"--nodes", [](const Options& o) { return o.nodes.has_value(); }},
       {"--nic-bandwidth", [](const Options& o) { return o.nic_bandwidth.has_value(); }},
       {"--host-memory", [](const Options& o) { return o.host_memory.has_value(); }},
+      {"--flags", [](const Options& o) { return o.flags.has_value(); }},
+      {"--warmup", [](const Options& o) { return o.warmup.has_value(); }},
   };
   return kOptions;
 }
@@ -98,19 +100,8 @@ void check_options(const ImportFormat& format, const ImportOptions& options) {
   }
 }
 
-Answer import_profile(const ImportOptions& options, const Settings& settings) {
-  const auto size =
-      read_count_option("--microbatch-size", *options.planning.microbatch_size, 1, run_limits::kMostSamples);
-  const std::string device = read_name_option("--device", *options.device);
-  refuse_overwriting(options.output, OutputKind::ModelFile, {options.file()});
-  const PipedreamGraph graph = parse_pipedream_graph(read_text_file(options.file()), options.file());
-  Answer answer = model_answer(import_pipedream(graph, size, device), options.output);
-  if (has_stages(graph)) {
-    settings.say(
-        "note: the model has the layers of the graph and not its stages (stage_id); stagecraft import pipedream-plan "
-        "makes them a plan");
-  }
-  return answer;
+ModelImport model_import(const ImportOptions& options) {
+  return {options.file(), options.planning.microbatch_size, *options.device, options.time_unit, options.output};
 }
 
 PlanImport plan_import(const ImportOptions& options) {
@@ -134,9 +125,30 @@ const std::vector<ImportFormat>& import_formats() {
     return names;
   }();
   static const std::vector<ImportFormat> kFormats = {
-      {"pipedream", "the graph text of PipeDream's profiler", {"--microbatch-size", "--device"}, {}, import_profile},
+      {"pipedream",
+       "the graph text of PipeDream's profiler",
+       {"--microbatch-size", "--device"},
+       {},
+       [](const Options& o, const Settings& settings) { return import_pipedream_profile(model_import(o), settings); }},
+      {"dapple",
+       "the same as DAPPLE publishes it",
+       {"--device"},
+       {"--microbatch-size"},
+       [](const Options& o, const Settings& settings) { return import_dapple_profile(model_import(o), settings); }},
       {"pipedream-plan", "the same with the stages that its optimizer chose", kInputs, kWithRanks,
        [](const Options& o, const Settings& settings) { return import_pipedream_plan(plan_import(o), settings); }},
+      {"piper",
+       "a profile for Piper's planner",
+       {"--microbatch-size", "--device"},
+       {"--time-unit"},
+       [](const Options& o, const Settings& settings) { return import_piper_profile(model_import(o), settings); }},
+      {"dnn-partitioning",
+       "a graph for the programs of dnn-partitioning",
+       {"--microbatch-size", "--device"},
+       {"--time-unit"},
+       [](const Options& o, const Settings& settings) {
+         return import_dnn_partitioning_profile(model_import(o), settings);
+       }},
       {"vpipe", "a plan of vPipe's program", kInputs, kOfPlans,
        [](const Options& o, const Settings& settings) { return import_vpipe(plan_import(o), settings); }},
       {"megatron-flags",
@@ -144,6 +156,14 @@ const std::vector<ImportFormat>& import_formats() {
        kInputs,
        {"--speed"},
        [](const Options& o, const Settings& settings) { return import_megatron(plan_import(o), settings); }},
+      {"megatron-log",
+       "logs of Megatron-LM, for a table of measured steps",
+       {"--model"},
+       {"--platform", "--flags", "--warmup"},
+       [](const Options& o, const Settings& settings) {
+         return import_megatron_log({o.files, *o.model, o.platform, o.flags, o.warmup, o.output}, settings);
+       },
+       true},
       {"nvidia-topo",
        "what nvidia-smi topo -m prints of a node",
        {"--device"},
@@ -179,16 +199,21 @@ VerbAction configure_import(CLI::App& command) {
   auto options = std::make_shared<ImportOptions>();
   add_required(command, "FORMAT", options->format, formats_help());
   add_required_list(command, "FILE", options->files, "the profile, the plan, the flags, the matrix, or tables");
-  add_option(command, "--microbatch-size", options->planning.microbatch_size,
-             "samples in the microbatch that was profiled; of a plan: in a microbatch, by default the smallest size "
-             "that the model file gives");
+  add_option(
+      command, "--microbatch-size", options->planning.microbatch_size,
+      "samples in the microbatch that was profiled, dapple: by default N of 'pbs-N' in the name of the file; of a "
+      "plan: in a microbatch, by default the smallest size that the model file gives");
   add_option(
       command, "--device", options->device,
-      "pipedream: kind of device on which the times were measured; nvidia-topo: kind of the GPUs, one of 'stagecraft "
+      "profiles: kind of device on which the times were measured; nvidia-topo: kind of the GPUs, one of 'stagecraft "
       "list devices'");
-  add_option(command, "--model", options->model, "plans: the model: a file, or the name of a shipped one");
+  add_option(command, "--time-unit", options->time_unit,
+             "piper, dnn-partitioning: unit of the times in the file: s, ms, us or ns; default: s of piper, ms of "
+             "dnn-partitioning");
+  add_option(command, "--model", options->model,
+             "plans, megatron-log: the model: a file, or the name of a shipped one");
   add_option(command, "--platform", options->platform,
-             "plans, nccl-tests: the platform: a file, or the name of a shipped one");
+             "plans, nccl-tests, megatron-log: the platform: a file, or the name of a shipped one");
   add_option(command, "--ranks", options->ranks,
              "pipedream-plan: the configuration of PipeDream's runtime (JSON), which gives the ranks of each stage; "
              "default: each stage has one device");
@@ -208,8 +233,11 @@ VerbAction configure_import(CLI::App& command) {
              "nvidia-topo: of one NIC, such as 200Gbps; default: nodes have no NIC");
   add_option(command, "--host-memory", options->host_memory,
              "nvidia-topo: of a node, such as 1TB; default: nothing can be swapped");
+  add_option(command, "--flags", options->flags,
+             "megatron-log: file with the flags of the run; default: the arguments at the head of the log");
+  add_option(command, "--warmup", options->warmup, "megatron-log: first iterations that are left out; default: 10");
   add_option(command, "-o,--output", options->output,
-             "write the model, the plan or the platform to this file, as JSON if its name ends in .json");
+             "write the model, the plan, the platform or the table to this file, as JSON if its name ends in .json");
   return [options](const Settings& settings) {
     const ImportFormat& format = chosen_format(options->format);
     check_options(format, *options);

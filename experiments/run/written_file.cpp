@@ -45,6 +45,7 @@ std::string name_of(OutputKind kind) {
     case OutputKind::RunPage: return "page of a run";
     case OutputKind::Picture: return "picture of a run";
     case OutputKind::Validation: return "table or picture of predicted steps";
+    case OutputKind::StepTable: return "table of measured steps of this program";
     case OutputKind::SavedCommands: return "file of commands for saved plans";
   }
   return "";
@@ -91,6 +92,7 @@ bool is_of_kind(const std::string& start, OutputKind kind) {
   constexpr const char* kSchema = "schema";
   const bool is_picture = start.starts_with("<svg ") && has("<!-- Stagecraft study -->");
   if (kind == OutputKind::SavedCommands) return start.starts_with(kSavedCommandsStart);
+  if (kind == OutputKind::StepTable) return start.starts_with("name,framework,model,platform,");
   if (kind == OutputKind::Validation) return is_picture || start.starts_with("table,platform,precision,");
   if (kind == OutputKind::StudyReport) {
     const bool is_study = is_page && (has("<title>Stagecraft study</title>") || has("<title>Study "));

@@ -35,10 +35,11 @@ enum class OutputKind : std::uint8_t {
   RunPage,
   Picture,
   Validation,     ///< predicted steps, as CSV or as a picture
+  StepTable,      ///< of measured steps, as this program writes it
   SavedCommands,  ///< that simulate saved plans
 };
 
-/// The first line of a file of the last kind.
+/// The first line of a file of saved commands.
 inline const std::string kSavedCommandsStart = "# Commands that simulate saved plans, written by stagecraft.";
 
 /// Whether the user names a file with --output. `-` is standard output.

@@ -189,17 +189,6 @@ ScheduleChoice schedule_of(const MegatronRun& run, const MegatronFlags& flags, s
   return schedule;
 }
 
-TrainingChoice training_choice(const MegatronRun& run, std::int64_t replicas) {
-  TrainingChoice training;
-  training.recipe = run.recipe;
-  training.zero = run.zero;
-  if (!run.has_buckets) return training;
-  const std::int64_t members = replicas * run.degrees.samples() * run.degrees.context;
-  const std::int64_t parameters = run.bucket.value_or(std::max(kLeastBucket, kBucketOfReplica * members));
-  training.gradient_bucket = reduced_gradients(training, Bytes(parameters * weight_bytes(training)));
-  return training;
-}
-
 void append(std::vector<LayerId>& layers, const std::vector<LayerId>& more) {
   layers.insert(layers.end(), more.begin(), more.end());
 }
@@ -262,6 +251,17 @@ std::vector<LayoutStage> megatron_layout(const MegatronRun& run, const MegatronF
   return run.layout->stages;
 }
 
+TrainingChoice megatron_training(const MegatronRun& run, std::int64_t replicas) {
+  TrainingChoice training;
+  training.recipe = run.recipe;
+  training.zero = run.zero;
+  if (!run.has_buckets) return training;
+  const std::int64_t members = replicas * run.degrees.samples() * run.degrees.context;
+  const std::int64_t parameters = run.bucket.value_or(std::max(kLeastBucket, kBucketOfReplica * members));
+  training.gradient_bucket = reduced_gradients(training, Bytes(parameters * weight_bytes(training)));
+  return training;
+}
+
 MegatronPlan megatron_plan(const MegatronRun& run, const MegatronFlags& flags, const LayerGraph& graph,
                            const NetworkUnits& units, std::int64_t devices) {
   refuse_model(run, flags, graph, std::ssize(units.blocks));
@@ -272,7 +272,7 @@ MegatronPlan megatron_plan(const MegatronRun& run, const MegatronFlags& flags, c
   const std::int64_t replicas = replicas_of(run, flags, devices);
   const std::vector<LayoutStage> layout = megatron_layout(run, flags, std::ssize(units.blocks));
   MegatronPlan plan{schedule_of(run, flags, std::ssize(layout)), microbatches_of(run, flags, replicas),
-                    training_choice(run, replicas), stages_with(layout, units, run.recompute)};
+                    megatron_training(run, replicas), stages_with(layout, units, run.recompute)};
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     if (layout[s].empty()) {
       refuse_run(flags.value_place(kLayoutFlag),

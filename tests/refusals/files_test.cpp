@@ -1,4 +1,5 @@
 // One file for each defect (tests/vectors/README.md): the message must start with the expected place and words.
+#include "experiments/measured/logged_step.hpp"
 #include "experiments/study/cell_inputs.hpp"
 #include "experiments/study/run_cell.hpp"
 #include "experiments/study/study_file.hpp"
@@ -7,13 +8,16 @@
 #include "sim/io/device_file.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/hf_config.hpp"
+#include "sim/io/import_dnn_partitioning.hpp"
 #include "sim/io/import_nccl_tests.hpp"
 #include "sim/io/import_nvidia_topo.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/import_pipedream_plan.hpp"
+#include "sim/io/import_piper.hpp"
 #include "sim/io/import_vpipe.hpp"
 #include "sim/io/megatron_export.hpp"
 #include "sim/io/megatron_import.hpp"
+#include "sim/io/megatron_log.hpp"
 #include "sim/io/megatron_network.hpp"
 #include "sim/io/megatron_unread.hpp"
 #include "sim/io/model_file.hpp"
@@ -191,6 +195,10 @@ void read_as_named(const fs::path& path) {
     read_pipedream_plan(parse_pipedream_graph(graph_text(path.string()), path.string()), std::nullopt);
   } else if (format == "pipedream-conf") {
     read_pipedream_conf(path.string());
+  } else if (format == "piper") {
+    static_cast<void>(import_piper(read_text_file(path.string()), path.string(), 1, "A", "s"));
+  } else if (format == "dnn-partitioning") {
+    static_cast<void>(import_dnn_partitioning(read_text_file(path.string()), path.string(), 1, "A", "ms"));
   } else if (format == "vpipe") {
     read_vpipe(path.string());
   } else if (format == "nccl") {
@@ -199,6 +207,9 @@ void read_as_named(const fs::path& path) {
     read_topo(path);
   } else if (format == "megatron") {
     read_megatron_flags(path.string());
+  } else if (format == "megatron-log") {
+    const MegatronLog log = parse_megatron_log(read_text_file(path.string()), path.string());
+    static_cast<void>(logged_step(*log.arguments, log, measured_times(log, 10), {"log", "bert-base", "", ""}));
   } else if (format == "megatron-plan") {
     read_plan_for_megatron(path.string());
   } else {

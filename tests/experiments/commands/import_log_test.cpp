@@ -1,0 +1,146 @@
+// Logs of Megatron-LM: what is imported is the run that the log is of, to which `validate` then compares.
+#include "tests/experiments/commands/toy.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace stagecraft::import_log_test {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kNetwork = R"(schema: stagecraft/architecture/1
+architecture: small
+family: gpt
+layers: 8
+hidden: 512
+heads: 8
+sequence: 256
+vocabulary: 32768
+)";
+
+const std::string kFlags =
+    "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 8 --seq-length 256 --bf16 --micro-batch-size 2 "
+    "--global-batch-size 64 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 2 "
+    "--tensor-model-parallel-size 2 --sequence-parallel --use-distributed-optimizer --recompute-granularity full "
+    "--recompute-method uniform --recompute-num-layers 1\n";
+
+/// The arguments that such a run prints, with those that other flags would have set, and the launcher's names of ranks.
+const std::string kArguments =
+    "[default0]:using world size: 8, data-parallel size: 2\n"
+    "[default0]:------------------------ arguments ------------------------\n"
+    "[default0]:  accumulate_allreduce_grads_in_fp32 .............. True\n"
+    "[default0]:  bf16 ............................................ True\n"
+    "[default0]:  context_parallel_size ........................... 1\n"
+    "[default0]:  cp_comm_type .................................... ['p2p']\n"
+    "[default0]:  cpu_offloading_num_layers ....................... 0\n"
+    "[default0]:  data_parallel_sharding_strategy ................. no_shard\n"
+    "[default0]:  ddp_bucket_size ................................. None\n"
+    "[default0]:  encoder_num_layers .............................. 8\n"
+    "[default0]:  expert_tensor_parallel_size ..................... 2\n"
+    "[default0]:  fp16 ............................................ False\n"
+    "[default0]:  fp8 ............................................. None\n"
+    "[default0]:  global_batch_size ............................... 64\n"
+    "[default0]:  micro_batch_size ................................ 2\n"
+    "[default0]:  microbatch_group_size_per_vp_stage .............. 2\n"
+    "[default0]:  num_layers ...................................... 8\n"
+    "[default0]:  num_layers_per_virtual_pipeline_stage ........... 2\n"
+    "[default0]:  num_query_groups ................................ 1\n"
+    "[default0]:  optimizer ....................................... adam\n"
+    "[default0]:  pipeline_model_parallel_size .................... 2\n"
+    "[default0]:  recompute_granularity ........................... full\n"
+    "[default0]:  recompute_method ................................ uniform\n"
+    "[default0]:  recompute_num_layers ............................ 1\n"
+    "[default0]:  seq_length ...................................... 256\n"
+    "[default0]:  sequence_parallel ............................... True\n"
+    "[default0]:  tensor_model_parallel_size ...................... 2\n"
+    "[default0]:  use_distributed_optimizer ....................... True\n"
+    "[default0]:  virtual_pipeline_model_parallel_size ............ 2\n"
+    "[default0]:  world_size ...................................... 8\n"
+    "[default0]:-------------------- end of arguments ---------------------\n";
+
+std::string iteration(int number, double milliseconds, int skipped = 0) {
+  return " [2026-01-01 00:00:00] iteration " + std::to_string(number) +
+         "/     100 | consumed samples:  640 | elapsed time " + "per iteration (ms): " + std::to_string(milliseconds) +
+         " | learning rate: 1.0E-04 | global batch size:    64 | " +
+         "lm loss: 9.0E+00 | number of skipped iterations:   " + std::to_string(skipped) + " |\n";
+}
+
+Json ran_json(std::vector<std::string> arguments) {
+  arguments.emplace_back("--json");
+  const Ran ran = run(arguments);
+  REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  return Json::parse(ran.out);
+}
+
+/// Iterations whose median is the one given, behind a slow start and beside a slow one and one without an update.
+std::string log_of(double milliseconds) {
+  std::string log;
+  for (int i = 1; i <= 10; ++i) log += iteration(i, 50.0 * milliseconds);
+  for (int i = 11; i <= 19; ++i) log += iteration(i, milliseconds);
+  return log + iteration(20, milliseconds / 9.0, 1) + iteration(21, 3.0 * milliseconds);
+}
+
+}  // namespace
+
+TEST_CASE("import megatron-log: a log of a simulated run is predicted with no error, with flags or arguments") {
+  const Folder folder;
+  write(folder.file("gpt.yaml"), kNetwork);
+  write(folder.file("flags.sh"), kFlags);
+  REQUIRE(run({"import", "megatron-flags", folder.file("flags.sh"), "--model", folder.file("gpt.yaml"), "--platform",
+               "dgx-a100", "-o", folder.file("plan.yaml")})
+              .code == 0);
+  const double seconds =
+      ran_json({"simulate", folder.file("plan.yaml"), "--engine", "evaluate"})["iteration_time_s"].get<double>();
+  write(folder.file("plain.log"), log_of(1e3 * seconds));
+  write(folder.file("listed.log"), kArguments + log_of(1e3 * seconds));
+  const std::vector<std::string> options = {"--model", folder.file("gpt.yaml"), "--platform", "dgx-a100"};
+  for (const bool has_list : {false, true}) {
+    CAPTURE(has_list);
+    const std::string table = folder.file(has_list ? "listed.csv" : "plain.csv");
+    std::vector<std::string> command = {"import", "megatron-log", folder.file(has_list ? "listed.log" : "plain.log"),
+                                        "-o", table};
+    command.insert(command.end(), options.begin(), options.end());
+    if (!has_list) command.insert(command.end(), {"--flags", folder.file("flags.sh")});
+    const Json step = ran_json(command)["steps"][0];
+    CHECK(step["lines"] == 10);
+    CHECK(step["row"]["model"] == "gpt.yaml");  // beside the table
+    CHECK(step["row"]["recompute"] == "full");
+    CHECK(step["row"]["zero"] == "1");
+    CHECK(step["row"]["tensor"] == "2");
+    CHECK(step["row"]["data"] == "2");
+    CHECK(step["row"]["chunks"] == "2");
+    const Json predicted = ran_json({"validate", table})["sites"][0]["steps"][0];
+    CHECK(predicted["predicted_s"].get<double>() ==  // the profile of a plan is rounded to the nanosecond
+          doctest::Approx(predicted["measured_s"].get<double>()).epsilon(1e-7));
+  }
+}
+
+TEST_CASE(
+    "import megatron-log: the deviation is that of the iterations that are left, and several logs are several rows") {
+  const Folder folder;
+  write(folder.file("flags.sh"), kFlags);
+  write(folder.file("a.log"),
+        iteration(5, 9e3) + iteration(10, 9e3) + iteration(15, 100) + iteration(20, 104) + iteration(25, 96));
+  write(folder.file("b.log"), " iteration 1/ 9 | elapsed time per iteration (ms): 250.0/251.5 |\n");
+  const Ran ran = run({"import", "megatron-log", folder.file("a.log"), "--model", "gpt2-small", "--flags",
+                       folder.file("flags.sh"), "--json"});
+  REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  const Json step = Json::parse(ran.out)["steps"][0];
+  CHECK(step["lines"] == 3);
+  CHECK(step["iteration_time_s"] == 0.1);
+  CHECK(step["relative_standard_deviation"].get<double>() == doctest::Approx(0.04));
+  CHECK(step["relative_standard_error"].get<double>() == doctest::Approx(0.04 / std::sqrt(3.0)));
+  const Json steps = ran_json({"import", "megatron-log", folder.file("a.log"), folder.file("b.log"), "--model",
+                               "gpt2-small", "--flags", folder.file("flags.sh"), "--warmup", "0"})["steps"];
+  REQUIRE(steps.size() == 2);
+  CHECK(steps[0]["iteration_time_s"] == 0.104);
+  CHECK(steps[1]["iteration_time_s"] == 0.25);
+  CHECK(steps[1]["row"]["name"] == "b");
+}
+
+}  // namespace stagecraft::import_log_test
