@@ -1,5 +1,6 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/import_collectives.hpp"
+#include "experiments/commands/import_kineto.hpp"
 #include "experiments/commands/import_plan.hpp"
 #include "experiments/commands/import_platform.hpp"
 #include "experiments/commands/model_answer.hpp"
@@ -14,6 +15,7 @@
 #include "sim/io/text_file.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +23,8 @@
 
 namespace stagecraft {
 namespace {
+
+constexpr std::int64_t kMostPasses = 1'000'000;
 
 /// The options of all formats; each format has its own.
 struct ImportOptions {
@@ -36,6 +40,9 @@ struct ImportOptions {
   std::optional<std::string> nodes;
   std::optional<std::string> nic_bandwidth;
   std::optional<std::string> host_memory;
+  std::optional<std::string> layers;
+  std::optional<std::string> passes;
+  bool without_shapes = false;
   std::optional<std::string> output;
 
   [[nodiscard]] const std::string& file() const { return files.front(); }  ///< of a format that reads one
@@ -63,6 +70,9 @@ const std::vector<ImportOption>& import_options() {
       {"--nodes", [](const Options& o) { return o.nodes.has_value(); }},
       {"--nic-bandwidth", [](const Options& o) { return o.nic_bandwidth.has_value(); }},
       {"--host-memory", [](const Options& o) { return o.host_memory.has_value(); }},
+      {"--layers", [](const Options& o) { return o.layers.has_value(); }},
+      {"--passes", [](const Options& o) { return o.passes.has_value(); }},
+      {"--without-shapes", [](const Options& o) { return o.without_shapes; }},
   };
   return kOptions;
 }
@@ -123,6 +133,13 @@ Answer import_matrix(const ImportOptions& options, const Settings&) {
       {options.file(), *options.device, options.nodes, options.nic_bandwidth, options.host_memory, options.output});
 }
 
+Answer import_traces(const ImportOptions& options, const Settings& settings) {
+  const KinetoChoice choice{options.layers, read_count_option("--passes", options.passes, 1, kMostPasses)};
+  return import_kineto(
+      {options.files, choice, options.planning.microbatch_size, options.device, options.without_shapes, options.output},
+      settings);
+}
+
 const std::vector<ImportFormat>& import_formats() {
   using Options = ImportOptions;
   static const std::vector<std::string> kOfPlans = {"--speed",           "--schedule", "--microbatches",
@@ -157,6 +174,12 @@ const std::vector<ImportFormat>& import_formats() {
          return import_collectives({o.files, *o.platform, o.output}, settings);
        },
        true},
+      {"kineto",
+       "traces of the PyTorch profiler, one for each rank",
+       {},
+       {"--microbatch-size", "--device", "--layers", "--passes", "--without-shapes"},
+       import_traces,
+       true},
   };
   return kFormats;
 }
@@ -178,14 +201,14 @@ const ImportFormat& chosen_format(const std::string& text) {
 VerbAction configure_import(CLI::App& command) {
   auto options = std::make_shared<ImportOptions>();
   add_required(command, "FORMAT", options->format, formats_help());
-  add_required_list(command, "FILE", options->files, "the profile, the plan, the flags, the matrix, or tables");
+  add_required_list(command, "FILE", options->files, "the profile, the plan, the flags, the matrix, tables, or traces");
   add_option(command, "--microbatch-size", options->planning.microbatch_size,
              "samples in the microbatch that was profiled; of a plan: in a microbatch, by default the smallest size "
              "that the model file gives");
-  add_option(
-      command, "--device", options->device,
-      "pipedream: kind of device on which the times were measured; nvidia-topo: kind of the GPUs, one of 'stagecraft "
-      "list devices'");
+  add_option(command, "--device", options->device,
+             "pipedream, kineto: kind of device on which the times were measured; nvidia-topo: kind of the GPUs, one "
+             "of 'stagecraft "
+             "list devices'");
   add_option(command, "--model", options->model, "plans: the model: a file, or the name of a shipped one");
   add_option(command, "--platform", options->platform,
              "plans, nccl-tests: the platform: a file, or the name of a shipped one");
@@ -208,6 +231,13 @@ VerbAction configure_import(CLI::App& command) {
              "nvidia-topo: of one NIC, such as 200Gbps; default: nodes have no NIC");
   add_option(command, "--host-memory", options->host_memory,
              "nvidia-topo: of a node, such as 1TB; default: nothing can be swapped");
+  add_option(command, "--layers", options->layers,
+             "kineto: names of the annotations or modules that are layers, with * for any characters, or 'operators'; "
+             "default: modules, if the trace has any, and otherwise operators");
+  add_option(command, "--passes", options->passes,
+             "kineto: forward passes in each trace; default: runs of the first layer, or steps of the profiler");
+  add_flag(command, "--without-shapes", options->without_shapes,
+           "kineto: sizes of layers whose shapes were not recorded are 0");
   add_option(command, "-o,--output", options->output,
              "write the model, the plan or the platform to this file, as JSON if its name ends in .json");
   return [options](const Settings& settings) {
