@@ -43,6 +43,7 @@ struct ImportOptions {
   std::optional<std::string> layers;
   std::optional<std::string> passes;
   bool without_shapes = false;
+  bool timeline = false;
   std::optional<std::string> output;
 
   [[nodiscard]] const std::string& file() const { return files.front(); }  ///< of a format that reads one
@@ -73,6 +74,7 @@ const std::vector<ImportOption>& import_options() {
       {"--layers", [](const Options& o) { return o.layers.has_value(); }},
       {"--passes", [](const Options& o) { return o.passes.has_value(); }},
       {"--without-shapes", [](const Options& o) { return o.without_shapes; }},
+      {"--timeline", [](const Options& o) { return o.timeline; }},
   };
   return kOptions;
 }
@@ -135,9 +137,9 @@ Answer import_matrix(const ImportOptions& options, const Settings&) {
 
 Answer import_traces(const ImportOptions& options, const Settings& settings) {
   const KinetoChoice choice{options.layers, read_count_option("--passes", options.passes, 1, kMostPasses)};
-  return import_kineto(
-      {options.files, choice, options.planning.microbatch_size, options.device, options.without_shapes, options.output},
-      settings);
+  return import_kineto({options.files, choice, options.planning.microbatch_size, options.device, options.without_shapes,
+                        options.timeline, options.output},
+                       settings);
 }
 
 const std::vector<ImportFormat>& import_formats() {
@@ -177,7 +179,7 @@ const std::vector<ImportFormat>& import_formats() {
       {"kineto",
        "traces of the PyTorch profiler, one for each rank",
        {},
-       {"--microbatch-size", "--device", "--layers", "--passes", "--without-shapes"},
+       {"--microbatch-size", "--device", "--layers", "--passes", "--without-shapes", "--timeline"},
        import_traces,
        true},
   };
@@ -238,6 +240,9 @@ VerbAction configure_import(CLI::App& command) {
              "kineto: forward passes in each trace; default: runs of the first layer, or steps of the profiler");
   add_flag(command, "--without-shapes", options->without_shapes,
            "kineto: sizes of layers whose shapes were not recorded are 0");
+  add_flag(
+      command, "--timeline", options->timeline,
+      "kineto: list the forwards and backwards of passes, and the transfers, as 'simulate --timeline --json' does");
   add_option(command, "-o,--output", options->output,
              "write the model, the plan or the platform to this file, as JSON if its name ends in .json");
   return [options](const Settings& settings) {

@@ -2,6 +2,7 @@
 
 #include "experiments/commands/model_answer.hpp"
 #include "experiments/measured/kineto_model.hpp"
+#include "experiments/measured/kineto_timeline.hpp"
 #include "experiments/measured/kineto_transfers.hpp"
 #include "experiments/measured/kineto_view.hpp"
 #include "experiments/run/limits.hpp"
@@ -29,6 +30,7 @@ KinetoModelChoice model_choice(const KinetoImport& import) {
 struct KinetoTables {
   std::vector<KinetoProfile> profiles;
   std::vector<TransferKind> transfers;
+  std::vector<TransferKernel> kernels;  ///< of transfers, for a timeline
 };
 
 /// One trace is held at a time.
@@ -41,6 +43,7 @@ KinetoTables read_all(const KinetoImport& import) {
     transfers.add(trace);
   }
   tables.transfers = transfers.kinds();
+  if (import.timeline) tables.kernels = transfers.kernels();
   return tables;
 }
 
@@ -70,6 +73,11 @@ Answer import_kineto(const KinetoImport& import, const Settings& settings) {
     settings.say("warning: " + warning);
   }
   Description answer = describe_tables(tables);
+  if (import.timeline) {
+    Description timeline = describe_timeline(tables.profiles, tables.kernels);
+    answer.text += "\n" + timeline.text;
+    answer.record.push_back(std::move(timeline.record.front()));
+  }
   if (!choice) return {.text = answer.text, .json = to_json(answer.record)};
   Answer model = model_answer(kineto_model(tables.profiles, *choice), import.output);
   if (!names_file(import.output)) return model;

@@ -16,6 +16,7 @@ struct KinetoImport {
   std::optional<std::string> microbatch_size;  ///< required for a model
   std::optional<std::string> device;           ///< likewise
   bool without_shapes = false;
+  bool timeline = false;  ///< the answer lists operations
   std::optional<std::string> output;
 };
 

@@ -116,6 +116,8 @@ void Attribution::add_kernel(const KinetoKernel& kernel, const KinetoCall& call,
   }
   KernelSum& sum = is_backward_kernel ? found.backward : found.forward;
   if (!is_backward_kernel && (sum.count == 0 || call.start < found.first)) found.first = call.start;
+  extend(is_backward_kernel ? found.backward_extent : found.forward_extent,
+         {kernel.start, kernel.start + kernel.duration}, sum.count == 0);
   ++sum.count;
   sum.time += kernel.duration;
 }
@@ -172,6 +174,11 @@ KinetoExecutions Attribution::find() {
 }
 
 }  // namespace
+
+void extend(KernelExtent& extent, const KernelExtent& other, bool is_first) {
+  extent.start = is_first ? other.start : std::min(extent.start, other.start);
+  extent.end = is_first ? other.end : std::max(extent.end, other.end);
+}
 
 bool fits_pattern(std::string_view name, std::string_view pattern) {
   std::size_t n = 0;

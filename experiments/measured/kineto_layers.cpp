@@ -5,6 +5,7 @@
 #include "sim/base/text.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -58,20 +59,43 @@ void add_execution(const KinetoExecution& execution, KinetoLayer& layer) {
   layer.backward.time += execution.backward.time;
 }
 
+/// What each pass has of the forward and of the backward.
+class PassExtents {
+ public:
+  void add(std::int64_t pass, const KinetoExecution& execution) {
+    if (execution.forward.count > 0) add(pass, false, execution.forward_extent);
+    if (execution.backward.count > 0) add(pass, true, execution.backward_extent);
+  }
+  [[nodiscard]] std::vector<KinetoOperation> operations() const {
+    std::vector<KinetoOperation> list;
+    for (const auto& [key, extent] : extents_) list.push_back({key.second, key.first, extent.start, extent.end});
+    return list;
+  }
+
+ private:
+  void add(std::int64_t pass, bool is_backward, const KernelExtent& extent) {
+    const auto [entry, is_new] = extents_.try_emplace({pass, is_backward});
+    extend(entry->second, extent, is_new);
+  }
+  std::map<std::pair<std::int64_t, bool>, KernelExtent> extents_;
+};
+
 /// One layer for each name. Executions inside the backward recompute a layer and are no passes.
 void group_ranges(const KinetoTrace& trace, const KinetoExecutions& executions, const KinetoChoice& choice,
                   KinetoProfile& profile) {
   std::unordered_map<std::string, std::size_t> positions;
   std::vector<std::int64_t> times;
+  std::vector<std::int64_t> recomputations;
   for (const KinetoExecution& execution : executions.all) {
     const std::string name = base_name(trace, execution, false);
     const auto [entry, is_new] = positions.try_emplace(name, profile.layers.size());
     if (is_new) {
       profile.layers.push_back({name, {}, {}, execution.shapes.input, execution.shapes.parameters});
       times.push_back(0);
+      recomputations.push_back(0);
     }
     add_execution(execution, profile.layers[entry->second]);
-    if (!execution.recomputes) ++times[entry->second];
+    ++(execution.recomputes ? recomputations : times)[entry->second];
   }
   profile.passes = choice.passes.value_or(std::max<std::int64_t>(times.front(), 1));
   for (std::size_t i = 0; i < times.size(); ++i) {
@@ -81,6 +105,15 @@ void group_ranges(const KinetoTrace& trace, const KinetoExecutions& executions, 
                          ", the forward passes of the trace",
                      {trace.file, 0, 0, ""}, "give the number of passes (--passes), or name the layers (--layers)");
   }
+  // The runs of a layer are those of the first pass, then those of the next one, and so are its recomputations.
+  PassExtents extents;
+  std::vector<std::array<std::int64_t, 2>> counts(times.size());
+  for (const KinetoExecution& execution : executions.all) {
+    const std::size_t layer = positions.at(base_name(trace, execution, false));
+    const std::int64_t runs = (execution.recomputes ? recomputations : times)[layer];
+    extents.add(counts[layer][execution.recomputes ? 1 : 0]++ * profile.passes / runs, execution);
+  }
+  profile.operations = extents.operations();
 }
 
 /// One layer for each operator of a pass. Passes have the same operators.
@@ -97,13 +130,18 @@ void group_operators(const KinetoTrace& trace, const KinetoExecutions& execution
                          std::to_string(executions.all.size()) + " that differ",
                      {trace.file, 0, 0, ""}, "--passes 1 takes the trace as one pass; --layers names ranges as layers");
   }
+  PassExtents extents;
   std::unordered_map<std::string, std::size_t> counts;
   for (std::size_t i = 0; i < each; ++i) {
     const KinetoShapes& shapes = executions.all[i].shapes;
     const std::string name = name_at(i);
     profile.layers.push_back({name + "_" + std::to_string(counts[name]++), {}, {}, shapes.input, shapes.parameters});
-    for (std::size_t p = 0; p < passes; ++p) add_execution(executions.all[i + p * each], profile.layers.back());
+    for (std::size_t p = 0; p < passes; ++p) {
+      add_execution(executions.all[i + p * each], profile.layers.back());
+      extents.add(static_cast<std::int64_t>(p), executions.all[i + p * each]);
+    }
   }
+  profile.operations = extents.operations();
 }
 
 }  // namespace
@@ -115,6 +153,7 @@ KinetoProfile profile_kineto(const KinetoTrace& trace, const KinetoChoice& choic
   KinetoProfile profile;
   profile.file = trace.file;
   profile.rank = trace.rank;
+  profile.base_time = trace.base_time;
   KinetoExecutions executions = find_executions(trace, choice.layers);
   profile.has_modules = !executions.are_operators;
   profile.unattributed = executions.unattributed;

@@ -39,16 +39,27 @@ struct KinetoLayer {
   Bytes parameters;
 };
 
+/// A forward or backward of all layers of a trace: from the start of its first kernel to the end of its last one.
+struct KinetoOperation {
+  bool is_backward = false;
+  std::int64_t pass = 0;
+  Nanoseconds start = 0;
+  Nanoseconds end = 0;
+  friend bool operator==(const KinetoOperation&, const KinetoOperation&) = default;
+};
+
 /// How the time of a trace's kernels is divided.
 struct KinetoProfile {
   std::string file;
   std::optional<std::int64_t> rank;
   bool has_modules = true;  ///< its layers are ranges, not operators
   std::int64_t passes = 1;
-  std::vector<KinetoLayer> layers;  ///< in the order in which the forward reaches them
+  std::vector<KinetoLayer> layers;          ///< in the order in which the forward reaches them
+  std::vector<KinetoOperation> operations;  ///< by pass, the forward first
   std::array<KernelSum, kNoLayers> unattributed{};
-  KernelSum kernels;     ///< all; the sum of those of the layers and of the unattributed ones
-  Nanoseconds busy = 0;  ///< time in which a device runs at least one kernel, of all devices
+  KernelSum kernels;          ///< all; the sum of those of the layers and of the unattributed ones
+  Nanoseconds base_time = 0;  ///< to which the times of operations are relative
+  Nanoseconds busy = 0;       ///< time in which a device runs at least one kernel, of all devices
   Nanoseconds idle = 0;  ///< time from the first kernel of a device to the end of its last one in which it runs none
 };
 

@@ -112,6 +112,16 @@ void TransferTable::add(const KinetoTrace& trace) {
   }
 }
 
+std::vector<TransferKernel> TransferTable::kernels() const {
+  std::vector<TransferKernel> list;
+  for (const auto& [key, group] : groups_) {
+    for (const auto& [rank, ends] : group.ends) {
+      for (const TransferEnd& end : ends) list.push_back({key.first, rank, end});
+    }
+  }
+  return list;
+}
+
 std::vector<TransferKind> TransferTable::kinds() const {
   std::vector<TransferKind> kinds;
   for (const auto& [key, group] : groups_) {

@@ -19,6 +19,13 @@ struct TransferEnd {
   Bytes bytes{-1};  ///< -1: not told
 };
 
+/// An end with what it is part of.
+struct TransferKernel {
+  std::string kind;
+  std::int64_t rank = 0;
+  TransferEnd end;
+};
+
 /// Transfers of one kind, such as `allreduce`, together. Times and bytes are sums over kernels.
 struct TransferKind {
   std::string kind;
@@ -42,6 +49,9 @@ class TransferTable {
   /// The rank is that of the trace, or the number of traces added before.
   /// **Throws** InputError for a rank that another trace has.
   void add(const KinetoTrace& trace);
+
+  /// All kernels that were added, with their kinds, rank after rank in each group.
+  [[nodiscard]] std::vector<TransferKernel> kernels() const;
 
   /// By kind. **Cost** O(kernels · ranks).
   [[nodiscard]] std::vector<TransferKind> kinds() const;

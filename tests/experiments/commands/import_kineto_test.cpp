@@ -51,6 +51,15 @@ TEST_CASE("import kineto: two ranks have waiting and bandwidth") {
   CHECK(transfer["bytes"] == 2 * 131584 * 4);
   CHECK(transfer["waiting_s"].get<double>() == doctest::Approx(40e-6));
   CHECK(transfer["moving_s"].get<double>() == doctest::Approx(80e-6));
+  const auto listed = shell("$S import kineto " + kTrace + " $D/b.json --timeline --json", folder.path());
+  const auto timeline = nlohmann::json::parse(listed.out)["timeline"];
+  REQUIRE(timeline.size() == 6);
+  CHECK(timeline[0]["op"] == "forward");
+  CHECK(timeline[0]["start_s"] == 0);
+  CHECK(timeline[0]["end_s"].get<double>() == doctest::Approx(163.25e-6));
+  CHECK(timeline[5]["op"] == "allreduce");
+  CHECK(timeline[5]["from"] == "rank1");
+  CHECK(timeline[5]["start_s"].get<double>() == doctest::Approx(520e-6));
   CHECK(transfer["bandwidth_bytes_per_second"].get<double>() == doctest::Approx(131584 * 4 / 40e-6));
 }
 

@@ -87,6 +87,10 @@ TEST_CASE("kineto layers: passes are those of the first layer, and parameters co
   REQUIRE(profile.layers.size() == 3);
   CHECK(profile.layers[0].forward == KernelSum{3, 3000});
   CHECK(profile.layers[0].parameters == Bytes(120));
+  REQUIRE(profile.operations.size() == 6);
+  // Kernels of the forward are the first three of each pass, 20 us apart; those of the backward are the next four.
+  CHECK(profile.operations[2] == KinetoOperation{false, 1, 2010000, 2054000});
+  CHECK(profile.operations[3] == KinetoOperation{true, 1, 2070000, 2194000});
   CHECK(profile_kineto(text.trace(), {{}, 1}).passes == 1);
   CHECK_THROWS_WITH_AS(static_cast<void>(profile_kineto(text.trace(), {{}, 2})),
                        doctest::Contains("'Linear_0' ran 3 times, which is no multiple of 2"), InputError);
@@ -106,6 +110,8 @@ TEST_CASE("kineto layers: operators are layers where no range is, those of steps
   CHECK(profile.layers[0].forward == KernelSum{2, 2000});
   CHECK(profile.layers[0].backward == KernelSum{4, 192000});
   CHECK(profile.layers[2].name == "add_0");
+  REQUIRE(profile.operations.size() == 4);
+  CHECK(profile.operations[2] == KinetoOperation{false, 1, 2010000, 2054000});
   CHECK(profile.layers[2].backward == KernelSum{2, 16000});
   CHECK(profile_kineto(text.trace(), {"operators", 1}).layers.size() == 6);
   CHECK_THROWS_WITH_AS(static_cast<void>(profile_kineto(text.trace(), {"operators", 4})),
@@ -146,6 +152,7 @@ TEST_CASE("kineto layers: what the backward computes again is backward, and is f
   CHECK(profile.layers[0].backward == KernelSum{1, 16000});
   CHECK(profile.layers[1].forward == KernelSum{1, 2000});
   CHECK(profile.layers[1].backward == KernelSum{2, 12000});
+  CHECK(profile.operations == std::vector<KinetoOperation>{{false, 0, 50000, 92000}, {true, 0, 130000, 226000}});
 }
 
 TEST_CASE("kineto layers: time of streams at once is busy once") {
