@@ -70,7 +70,7 @@ class KinetoEvent {
 
   [[nodiscard]] std::optional<std::int64_t> number(KinetoField field) const;
   [[nodiscard]] const std::string& text(KinetoField field) const;
-  /// **Throws** std::string-free InputError (without a place) if the field is missing or its value is of another kind.
+  /// **Throws** InputError, with the key of the field alone, if the field is missing or its value is of another kind.
   [[nodiscard]] std::int64_t required(KinetoField field) const;
   /// The same, but `otherwise` where it is missing.
   [[nodiscard]] std::int64_t number_or(KinetoField field, std::int64_t otherwise) const;

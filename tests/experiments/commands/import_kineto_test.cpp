@@ -3,13 +3,13 @@
 #include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstddef>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -79,9 +79,8 @@ long memory_of(std::size_t bytes) {
   const std::string output = folder / "out.txt";
   const pid_t child = fork();
   if (child == 0) {
-    if (std::freopen(output.c_str(), "w", stdout) != nullptr) {
-      execl(STAGECRAFT_PROGRAM, STAGECRAFT_PROGRAM, "import", "kineto", path.c_str(), nullptr);
-    }
+    dup2(open(output.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
+    execl(STAGECRAFT_PROGRAM, STAGECRAFT_PROGRAM, "import", "kineto", path.c_str(), nullptr);
     _exit(127);
   }
   int status = 0;
