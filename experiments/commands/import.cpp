@@ -1,5 +1,6 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/import_collectives.hpp"
+#include "experiments/commands/import_kineto.hpp"
 #include "experiments/commands/import_log.hpp"
 #include "experiments/commands/import_model.hpp"
 #include "experiments/commands/import_plan.hpp"
@@ -10,6 +11,7 @@
 #include "sim/base/error.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +19,8 @@
 
 namespace stagecraft {
 namespace {
+
+constexpr std::int64_t kMostPasses = 1'000'000;
 
 /// The options of all formats; each format has its own.
 struct ImportOptions {
@@ -35,6 +39,10 @@ struct ImportOptions {
   std::optional<std::string> host_memory;
   std::optional<std::string> flags;
   std::optional<std::string> warmup;
+  std::optional<std::string> layers;
+  std::optional<std::string> passes;
+  bool without_shapes = false;
+  bool timeline = false;
   std::optional<std::string> output;
 
   [[nodiscard]] const std::string& file() const { return files.front(); }  ///< of a format that reads one
@@ -65,6 +73,10 @@ const std::vector<ImportOption>& import_options() {
       {"--host-memory", [](const Options& o) { return o.host_memory.has_value(); }},
       {"--flags", [](const Options& o) { return o.flags.has_value(); }},
       {"--warmup", [](const Options& o) { return o.warmup.has_value(); }},
+      {"--layers", [](const Options& o) { return o.layers.has_value(); }},
+      {"--passes", [](const Options& o) { return o.passes.has_value(); }},
+      {"--without-shapes", [](const Options& o) { return o.without_shapes; }},
+      {"--timeline", [](const Options& o) { return o.timeline; }},
   };
   return kOptions;
 }
@@ -112,6 +124,13 @@ PlanImport plan_import(const ImportOptions& options) {
 Answer import_matrix(const ImportOptions& options, const Settings&) {
   return import_topo(
       {options.file(), *options.device, options.nodes, options.nic_bandwidth, options.host_memory, options.output});
+}
+
+Answer import_traces(const ImportOptions& options, const Settings& settings) {
+  const KinetoChoice choice{options.layers, read_count_option("--passes", options.passes, 1, kMostPasses)};
+  return import_kineto({options.files, choice, options.planning.microbatch_size, options.device, options.without_shapes,
+                        options.timeline, options.output},
+                       settings);
 }
 
 const std::vector<ImportFormat>& import_formats() {
@@ -177,6 +196,12 @@ const std::vector<ImportFormat>& import_formats() {
          return import_collectives({o.files, *o.platform, o.output}, settings);
        },
        true},
+      {"kineto",
+       "traces of the PyTorch profiler, one for each rank",
+       {},
+       {"--microbatch-size", "--device", "--layers", "--passes", "--without-shapes", "--timeline"},
+       import_traces,
+       true},
   };
   return kFormats;
 }
@@ -198,7 +223,7 @@ const ImportFormat& chosen_format(const std::string& text) {
 VerbAction configure_import(CLI::App& command) {
   auto options = std::make_shared<ImportOptions>();
   add_required(command, "FORMAT", options->format, formats_help());
-  add_required_list(command, "FILE", options->files, "the profile, the plan, the flags, the matrix, or tables");
+  add_required_list(command, "FILE", options->files, "the profile, the plan, the flags, the matrix, tables, or traces");
   add_option(
       command, "--microbatch-size", options->planning.microbatch_size,
       "samples in the microbatch that was profiled, dapple: by default N of 'pbs-N' in the name of the file; of a "
@@ -236,6 +261,16 @@ VerbAction configure_import(CLI::App& command) {
   add_option(command, "--flags", options->flags,
              "megatron-log: file with the flags of the run; default: the arguments at the head of the log");
   add_option(command, "--warmup", options->warmup, "megatron-log: first iterations that are left out; default: 10");
+  add_option(command, "--layers", options->layers,
+             "kineto: names of the annotations or modules that are layers, with * for any characters, or 'operators'; "
+             "default: modules, if the trace has any, and otherwise operators");
+  add_option(command, "--passes", options->passes,
+             "kineto: forward passes in each trace; default: runs of the first layer, or steps of the profiler");
+  add_flag(command, "--without-shapes", options->without_shapes,
+           "kineto: sizes of layers whose shapes were not recorded are 0");
+  add_flag(
+      command, "--timeline", options->timeline,
+      "kineto: list the forwards and backwards of passes, and the transfers, as 'simulate --timeline --json' does");
   add_option(command, "-o,--output", options->output,
              "write the model, the plan, the platform or the table to this file, as JSON if its name ends in .json");
   return [options](const Settings& settings) {

@@ -24,13 +24,6 @@ bool is_forbidden_control(char c) {
   return (byte < 0x20 && c != '\n' && c != '\r' && c != '\t') || byte == 0x7F;
 }
 
-/// Refuses a file that cannot be opened. `error` is the system's number of the reason.
-[[noreturn]] void fail_open(const std::string& path, int error) {
-  const std::optional<std::string> nearest = error == ENOENT ? nearest_file(path) : std::nullopt;
-  throw InputError(std::string("cannot be read: ") + std::strerror(error), {path, 0, 0, ""},
-                   nearest ? "did you mean " + quote(*nearest) + "?" : "");
-}
-
 [[noreturn]] void fail_byte(std::string_view text, std::size_t at, const std::string& file_name) {
   InputPlace place{file_name, 1, 1, ""};
   for (std::size_t i = 0; i < at; ++i) {
@@ -53,15 +46,25 @@ void check_text(std::string_view text, const std::string& file_name) {
   }
 }
 
-std::string read_bytes_file(const std::string& path) {
+void check_file_name(const std::string& path) {
   if (path.empty()) throw InputError("expected the name of a file to read, found an empty one");
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     throw InputError("expected a file, found a directory", {path, 0, 0, ""});
   }
+}
+
+void refuse_open(const std::string& path, int error) {
+  const std::optional<std::string> nearest = error == ENOENT ? nearest_file(path) : std::nullopt;
+  throw InputError(std::string("cannot be read: ") + std::strerror(error), {path, 0, 0, ""},
+                   nearest ? "did you mean " + quote(*nearest) + "?" : "");
+}
+
+std::string read_bytes_file(const std::string& path) {
+  check_file_name(path);
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) fail_open(path, errno);
+  if (!stream) refuse_open(path, errno);
   std::string content;
   std::array<char, 1 << 16> buffer{};
   while (stream.read(buffer.data(), buffer.size()) || stream.gcount() > 0) {

@@ -14,6 +14,12 @@ namespace stagecraft {
 /// The same without the check: the content may be anything.
 [[nodiscard]] std::string read_bytes_file(const std::string& path);
 
+/// Refuses a name that is empty or that of a directory.
+void check_file_name(const std::string& path);
+
+/// Refuses a file that cannot be opened. `error` is the system's number of the reason.
+[[noreturn]] void refuse_open(const std::string& path, int error);
+
 /// Takes the parts of a content one after the other.
 using TextSink = std::function<void(std::string_view)>;
 

@@ -1,4 +1,7 @@
 // The targets that read files.
+#include "experiments/measured/kineto_layers.hpp"
+#include "experiments/measured/kineto_model.hpp"
+#include "experiments/measured/kineto_transfers.hpp"
 #include "experiments/measured/measured_steps.hpp"
 #include "experiments/run/judge.hpp"
 #include "sim/io/architecture_file.hpp"
@@ -10,6 +13,7 @@
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/import_pipedream_plan.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/kineto_trace.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/pipedream_conf.hpp"
 #include "sim/io/pipedream_graph.hpp"
@@ -147,6 +151,22 @@ void take_pipedream(std::string_view input) {
     static_cast<void>(pipedream_stages(graph, std::nullopt, toy_graph(), toy_platform()));
   });
   takes([&] { static_cast<void>(parse_pipedream_conf(input, "input.json")); });
+}
+
+void take_kineto(std::string_view input) {
+  KinetoTrace trace;
+  if (!takes([&] { trace = parse_kineto_trace(input, "input.json"); })) return;
+  TransferTable transfers;
+  transfers.add(trace);
+  static_cast<void>(transfers.kinds());
+  takes([&] {
+    const KinetoProfile profile = profile_kineto(trace, {});
+    Nanoseconds sum = 0;
+    for (const KernelSum& part : profile.unattributed) sum += part.time;
+    for (const KinetoLayer& layer : profile.layers) sum += layer.forward.time + layer.backward.time;
+    STAGECRAFT_CHECK(sum == profile.kernels.time, "the time of all kernels is told");
+    fuzz::follow(kineto_model({profile}, {4, "A", true}));
+  });
 }
 
 void take_nccl(std::string_view input) {

@@ -22,6 +22,7 @@ struct Target {
 /// Keys and words of all formats, units, and what YAML gives a meaning to.
 [[nodiscard]] std::vector<std::string> dictionary();
 
+void take_kineto(std::string_view input);
 void take_model(std::string_view input);
 void take_platform(std::string_view input);
 void take_plan(std::string_view input);

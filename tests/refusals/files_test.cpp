@@ -15,6 +15,7 @@
 #include "sim/io/import_pipedream_plan.hpp"
 #include "sim/io/import_piper.hpp"
 #include "sim/io/import_vpipe.hpp"
+#include "sim/io/kineto_trace.hpp"
 #include "sim/io/megatron_export.hpp"
 #include "sim/io/megatron_import.hpp"
 #include "sim/io/megatron_log.hpp"
@@ -203,6 +204,8 @@ void read_as_named(const fs::path& path) {
     read_vpipe(path.string());
   } else if (format == "nccl") {
     static_cast<void>(parse_nccl_tests(read_text_file(path.string()), path.string()));
+  } else if (format == "kineto") {
+    static_cast<void>(read_kineto_trace(path.string()));
   } else if (format == "topo") {
     read_topo(path);
   } else if (format == "megatron") {

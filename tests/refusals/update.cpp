@@ -14,7 +14,9 @@ namespace fs = std::filesystem;
 
 const std::string kMark = "# expect: ";
 
-bool has_file_beside(const fs::path& path) { return path.extension() == ".json" || path.extension() == ".csv"; }
+bool has_file_beside(const fs::path& path) {
+  return path.extension() == ".json" || path.extension() == ".csv" || path.extension() == ".gz";
+}
 
 }  // namespace
 

@@ -1,0 +1,125 @@
+#pragma once
+
+#include "sim/io/kineto_shapes.hpp"
+#include "sim/io/kineto_trace.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+
+/// The fields of an event of a trace that are read.
+enum class KinetoField : std::uint8_t {
+  None,
+  // numbers of the event and of its `args`
+  Time,
+  Duration,
+  Process,
+  Thread,
+  Id,
+  Correlation,
+  Stream,
+  Device,
+  Sequence,
+  ForwardThread,
+  ElementsIn,
+  ElementsOut,
+  GroupSize,
+  SourceRank,
+  TargetRank,
+  // texts
+  Phase,
+  Category,
+  Name,
+  Collective,
+  ElementType,
+  GroupName,
+  GroupRanks,
+  // structures
+  Arguments,
+  InputDims,
+  InputTypes,
+};
+
+inline constexpr std::size_t kKinetoNumbers = 16;  ///< fields from None to the last number
+inline constexpr std::size_t kKinetoTexts = 7;     ///< fields after those
+
+/// The field that a key names in an event, or in its `args`.
+[[nodiscard]] KinetoField kineto_field(std::string_view key, bool is_argument);
+
+/// An event as it is read, before it is known what it is.
+class KinetoEvent {
+ public:
+  void clear();
+
+  /// Times are in nanoseconds, all other numbers are as in the file.
+  void set(KinetoField field, std::int64_t number);
+  void set(KinetoField field, const std::string& text);
+  /// The value of the field is of another kind than it should be.
+  void set_wrong(KinetoField field, std::string_view found);
+  void add_dimensions(std::int64_t elements) { inputs_.push_back({elements, {}}); }
+  void add_type(const std::string& type) { types_.push_back(type); }
+
+  [[nodiscard]] std::optional<std::int64_t> number(KinetoField field) const;
+  [[nodiscard]] const std::string& text(KinetoField field) const;
+  /// **Throws** InputError, with the key of the field alone, if the field is missing or its value is of another kind.
+  [[nodiscard]] std::int64_t required(KinetoField field) const;
+  /// The same, but `otherwise` where it is missing.
+  [[nodiscard]] std::int64_t number_or(KinetoField field, std::int64_t otherwise) const;
+  [[nodiscard]] std::vector<KinetoInput> inputs() const;
+
+ private:
+  void refuse_wrong(KinetoField field) const;
+
+  std::array<std::int64_t, kKinetoNumbers> numbers_{};
+  std::array<bool, kKinetoNumbers> has_{};
+  std::array<std::string, kKinetoTexts> texts_;
+  std::vector<std::pair<KinetoField, std::string>> wrong_;
+  std::vector<KinetoInput> inputs_;
+  std::vector<std::string> types_;
+};
+
+/// Turns events into the parts of a trace.
+class KinetoCollector {
+ public:
+  explicit KinetoCollector(const std::string& file);
+
+  /// **Throws** InputError, with the key of the field but without a file, for events that the trace needs and whose
+  /// values are missing or out of range.
+  void add(const KinetoEvent& event);
+
+  /// What was added. **Requires** that nothing is added afterwards.
+  [[nodiscard]] KinetoTrace& trace() { return trace_; }
+
+ private:
+  void add_complete(const KinetoEvent& event);
+  void add_kernel(const KinetoEvent& event);
+  void add_call(const KinetoEvent& event);
+  void add_scope(const KinetoEvent& event, ScopeKind kind);
+  void add_link(const KinetoEvent& event, bool starts);
+  void count_kept();
+  [[nodiscard]] std::uint32_t name_of(const std::string& name);
+  [[nodiscard]] std::uint32_t thread_of(const KinetoEvent& event);
+  [[nodiscard]] std::uint32_t shapes_of(const KinetoEvent& event);
+
+  KinetoTrace trace_;
+  std::unordered_map<std::string, std::uint32_t> names_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> threads_;
+  std::map<KinetoShapes, std::uint32_t> shapes_;
+  std::size_t kept_ = 0;
+  Nanoseconds kernel_time_ = 0;
+};
+
+/// A time in microseconds, as JSON writes numbers, in nanoseconds: exact where it has at most three decimals, and
+/// rounded to the nearest one otherwise. None for what is beyond 128 years.
+[[nodiscard]] std::optional<Nanoseconds> nanoseconds_of(std::string_view microseconds);
+
+}  // namespace stagecraft

@@ -1,0 +1,174 @@
+// Waiting and moving in transfers among ranks, and the model of traces.
+#include "experiments/measured/kineto_transfers.hpp"
+
+#include "experiments/measured/kineto_model.hpp"
+#include "sim/base/error.hpp"
+#include "tests/experiments/measured/kineto_text.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace stagecraft::kineto_transfers_test {
+namespace {
+
+using test::KinetoText;
+
+constexpr const char* kAllReduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)";
+constexpr const char* kSendRecv = "ncclDevKernel_SendRecv(ncclDevComm*)";
+
+std::string message(const std::string& collective, int elements, int group, const std::string& more = "") {
+  return R"(,"Collective name":")" + collective + R"(","In msg nelems":)" + std::to_string(elements) +
+         R"(,"Out msg nelems":)" + std::to_string(elements) + R"(,"dtype":"Half","Group size":)" +
+         std::to_string(group) + R"(,"Process Group Name":"0")" + more;
+}
+
+TEST_CASE("kineto transfers: the time before the last start is waiting") {
+  TransferTable table;
+  const std::string said = message("allreduce", 1000, 3);
+  table.add(KinetoText().kernel(kAllReduce, 100, 50, 1, said).kernel("gemm", 100, 9, 2).trace(0));
+  table.add(KinetoText().kernel(kAllReduce, 130, 21, 1, said).trace(1));
+  table.add(KinetoText().kernel(kAllReduce, 90.5, 60, 1, said).trace(2));
+  const std::vector<TransferKind> kinds = table.kinds();
+  REQUIRE(kinds.size() == 1);
+  CHECK(kinds[0].kind == "allreduce");
+  CHECK(kinds[0].group_size == 3);
+  CHECK(kinds[0].operations == 1);
+  CHECK(kinds[0].kernels == 3);
+  CHECK(kinds[0].bytes == Bytes(6000));
+  CHECK(kinds[0].moved_bytes == Bytes(6000));
+  CHECK(kinds[0].waiting == 30000 + 39500);
+  CHECK(kinds[0].moving == 20000 + 21000 + 20500);
+  CHECK(kinds[0].alone == 0);
+  CHECK(kinds[0].incomplete == 0);
+}
+
+TEST_CASE("kineto transfers: sends and receives belong together by their ranks") {
+  const auto to = [](int rank) { return message("send", 10, 4, R"(,"Dst Rank":)" + std::to_string(rank)); };
+  const auto from = [](int rank) { return message("recv", 10, 4, R"(,"Src Rank":)" + std::to_string(rank)); };
+  TransferTable table;
+  // Rank 1 receives from 0 while it sends to 2, which starts to receive last.
+  table.add(KinetoText().kernel(kSendRecv, 10, 30, 1, to(1)).trace(0));
+  table.add(KinetoText().kernel(kSendRecv, 5, 35, 1, from(0)).kernel(kSendRecv, 6, 44, 2, to(2)).trace(1));
+  table.add(KinetoText().kernel(kSendRecv, 45, 5, 1, from(1)).trace(2));
+  const std::vector<TransferKind> kinds = table.kinds();
+  REQUIRE(kinds.size() == 1);
+  CHECK(kinds[0].kind == "send, recv");
+  CHECK(kinds[0].group_size == 2);
+  CHECK(kinds[0].operations == 2);
+  CHECK(kinds[0].waiting == 5000 + 39000);
+  CHECK(kinds[0].moving == 30000 + 30000 + 5000 + 5000);
+  CHECK(kinds[0].bytes == Bytes(80));
+}
+
+TEST_CASE("kineto transfers: a kernel that a trace lacks leaves the others alone, and not the later ones") {
+  TransferTable table;
+  KinetoText first;
+  KinetoText second;
+  for (int i = 0; i < 5; ++i) {
+    if (i != 1) first.kernel(kSendRecv, 100 * i, 20, i);
+    if (i != 3) second.kernel(kSendRecv, 100 * i + 5, 15, i);
+  }
+  table.add(first.trace(0));
+  table.add(second.trace(1));
+  const std::vector<TransferKind> kinds = table.kinds();
+  REQUIRE(kinds.size() == 1);
+  CHECK(kinds[0].kind == "SendRecv");
+  CHECK(kinds[0].operations == 5);
+  CHECK(kinds[0].kernels == 8);
+  CHECK_FALSE(kinds[0].bytes);
+  CHECK(kinds[0].waiting == 3 * 5000);
+  CHECK(kinds[0].moving == 3 * 30000);
+  CHECK(kinds[0].alone == 35000);
+  CHECK(kinds[0].incomplete == 5);
+  CHECK_THROWS_WITH_AS(table.add(second.trace(1)), doctest::Contains("is the trace of rank 1, as 'rank1.json' is"),
+                       InputError);
+}
+
+// Transfers among random ranks of a group, one after the other, with known starts: all ends end together.
+TEST_CASE("kineto transfers: the parts of random transfers") {
+  std::mt19937 random(11);
+  for (int round = 0; round < 50; ++round) {
+    constexpr int kRanks = 4;
+    std::vector<KinetoText> texts(kRanks);
+    double at = 0;
+    std::int64_t waiting = 0;
+    std::int64_t moving = 0;
+    for (int i = 0; i < 20; ++i) {
+      int last = 0;
+      std::vector<int> delays;
+      for (int rank = 0; rank < kRanks; ++rank) delays.push_back(static_cast<int>(random() % 50));
+      for (int delay : delays) last = std::max(last, delay);
+      const int moved = 1 + static_cast<int>(random() % 30);
+      for (std::size_t rank = 0; rank < kRanks; ++rank) {
+        texts[rank].kernel(kAllReduce, at + delays[rank], last - delays[rank] + moved, i,
+                           message("allreduce", 1, kRanks));
+        waiting += 1000 * (last - delays[rank]);
+        moving += 1000 * moved;
+      }
+      at += last + moved;
+    }
+    TransferTable table;
+    for (int rank = 0; rank < kRanks; ++rank) table.add(texts[static_cast<std::size_t>(rank)].trace(rank));
+    const TransferKind kind = table.kinds().front();
+    CHECK(kind.operations == 20);
+    CHECK(kind.waiting == waiting);
+    CHECK(kind.moving == moving);
+    CHECK(kind.incomplete == 0);
+  }
+}
+
+TEST_CASE("kineto transfers: the operation in a kernel's name") {
+  CHECK(nccl_operation(kAllReduce) == "AllReduce");
+  CHECK(nccl_operation(kSendRecv) == "SendRecv");
+  CHECK(nccl_operation("ncclKernel_Broadcast_RING_LL_Sum_int8_t(ncclDevComm*)") == "Broadcast");
+  CHECK(nccl_operation("ncclOther") == "nccl");
+  CHECK(nccl_operation("gemm_nccl").empty());
+}
+
+KinetoProfile profile_of_two() {
+  KinetoProfile profile;
+  profile.file = "folder/run.pt.trace.json.gz";
+  profile.passes = 2;
+  profile.layers = {{"a", {2, 4000000}, {2, 8000000}, Bytes(100), Bytes(40)}, {"b", {2, 1000000}, {}, Bytes(60), {}}};
+  return profile;
+}
+
+TEST_CASE("kineto model: times of a pass, and the input of a layer as the output of the one before") {
+  const LayerGraph graph = kineto_model({profile_of_two()}, {8, "A", false}).profiles.front();
+  CHECK(graph.name == "run");
+  CHECK(graph.microbatch_size == 8);
+  CHECK(graph.origin == Origin::Measured);
+  CHECK(graph.input == Bytes(100));
+  REQUIRE(graph.layers.size() == 2);
+  const Layer& a = graph.layers[LayerId(0)];
+  CHECK(a.forward.value() == doctest::Approx(2e-3));
+  CHECK(a.backward.value() == doctest::Approx(4e-3));
+  CHECK(a.backward_weight.value() == doctest::Approx(2e-3));
+  CHECK(a.output == Bytes(60));
+  CHECK(a.stash == Bytes(100));
+  CHECK(a.parameters == Bytes(40));
+  CHECK(graph.layers[LayerId(1)].output == Bytes(0));
+  CHECK(graph.layers[LayerId(1)].stash == Bytes(60));
+  REQUIRE(graph.edges.size() == 1);
+  CHECK(graph.edges[0].bytes == Bytes(60));
+}
+
+TEST_CASE("kineto model: traces are stages one after the other; unknown sizes are told") {
+  KinetoProfile second = profile_of_two();
+  second.layers[0].input = Bytes(-1);
+  const std::vector<KinetoProfile> stages{profile_of_two(), second};
+  CHECK_THROWS_WITH_AS(static_cast<void>(kineto_model(stages, {8, "A", false})),
+                       doctest::Contains("no shapes of the inputs of 'a'"), InputError);
+  const LayerGraph graph = kineto_model(stages, {8, "A", true}).profiles.front();
+  REQUIRE(graph.layers.size() == 4);
+  CHECK(graph.layers[LayerId(2)].name == "stage1.a");
+  CHECK(graph.layers[LayerId(1)].output == Bytes(0));
+  CHECK(graph.source.find("the sizes of 1 layer") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace stagecraft::kineto_transfers_test
