@@ -14,7 +14,10 @@ namespace fs = std::filesystem;
 
 const std::string kMark = "# expect: ";
 
-bool has_file_beside(const fs::path& path) { return path.extension() == ".json" || path.extension() == ".csv"; }
+bool has_file_beside(const fs::path& path) {
+  const fs::path extension = path.extension();
+  return extension == ".json" || extension == ".xml" || extension == ".csv";
+}
 
 }  // namespace
 
