@@ -21,7 +21,7 @@ struct GpuLinks {
   std::int64_t elsewhere = 0;           ///< that lead to no other GPU of the file
 };
 
-void check_mirror(const NcclTopology& topology, const Counts& pairs) {
+void check_both_ways(const NcclTopology& topology, const Counts& pairs) {
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     for (std::size_t j = 0; j < pairs.size(); ++j) {
       if (pairs[i][j] >= pairs[j][i]) continue;
@@ -56,7 +56,7 @@ GpuLinks links_of(const NcclTopology& topology) {
       sum += link.count;
     }
   }
-  check_mirror(topology, links.pairs);
+  check_both_ways(topology, links.pairs);
   check_switches(topology, links);
   return links;
 }
@@ -116,7 +116,7 @@ const char* word_of(TopoPath path) {
   }
 }
 
-TopoMatrix matrix_of(const NcclTopology& topology, const GpuLinks& links, const TopoTree& tree) {
+TopoMatrix paths_of(const NcclTopology& topology, const GpuLinks& links, const TopoTree& tree) {
   const std::size_t count = topology.gpus.size();
   TopoMatrix matrix;
   matrix.cpus.resize(count);
@@ -203,7 +203,7 @@ TopoPlatform nccl_platform(const NcclTopology& topology, const NcclMachine& mach
     remarks.insert(remarks.begin(),
                    "links of GPUs: " + format_bandwidth(rate.bandwidth) + " in each direction; " + rate.source);
   }
-  TopoPlatform result = topo_platform(matrix_of(topology, links, tree), tree, node);
+  TopoPlatform result = topo_platform(paths_of(topology, links, tree), tree, node);
   result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
   return result;
 }

@@ -93,7 +93,7 @@ std::optional<SimaiServers> servers_of(const SimaiGraph& graph, std::size_t size
 }
 
 /// Whether the GPUs of each server, and no others, have an NVSwitch, or none has one.
-bool has_nodes(const SimaiGraph& graph, const SimaiServers& servers) {
+bool has_servers(const SimaiGraph& graph, const SimaiServers& servers) {
   if (!servers.gpus.front().nvswitch) return servers.size == 1;
   for (std::size_t gpu = 0; gpu < servers.gpus.size(); ++gpu) {
     const std::size_t of_first = servers.gpus[gpu - gpu % servers.size].nvswitch->first;
@@ -168,7 +168,7 @@ std::optional<Network> network_of(const SimaiGraph& graph, const SimaiServers& s
 
 std::optional<NodeForm> node_form(const SimaiGraph& graph, std::size_t gpus_per_server) {
   const auto servers = servers_of(graph, gpus_per_server);
-  if (!servers || !has_nodes(graph, *servers)) return std::nullopt;
+  if (!servers || !has_servers(graph, *servers)) return std::nullopt;
   const SimaiGpu& gpu = servers->gpus.front();
   NodeKind kind{"server", DeviceKindId(0), static_cast<std::uint32_t>(servers->size), {}, {}, {}};
   if (servers->size > 1) kind.interconnect = Interconnect{SwitchedNode{}, gpu.nvswitch->second};

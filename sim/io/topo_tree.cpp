@@ -9,7 +9,7 @@ namespace stagecraft {
 namespace {
 
 /// Numbers things in the order in which they first come.
-TopoGroups numbered(const std::vector<std::size_t>& things) {
+TopoGroups numbers_of(const std::vector<std::size_t>& things) {
   std::vector<std::size_t> firsts;
   TopoGroups groups;
   for (const std::size_t thing : things) {
@@ -30,7 +30,7 @@ std::vector<std::size_t> switches_of(const TopoTree& tree) {
   return switches;
 }
 
-LinkSpec narrower(const LinkSpec& a, const LinkSpec& b) { return a.bandwidth < b.bandwidth ? a : b; }
+LinkSpec narrower_link(const LinkSpec& a, const LinkSpec& b) { return a.bandwidth < b.bandwidth ? a : b; }
 
 /// By place, how many things are attached to it.
 std::vector<std::size_t> attached(const TopoTree& tree) {
@@ -80,7 +80,7 @@ TopoTree without_chains(TopoTree tree) {
   const std::vector<std::size_t> counts = attached(tree);
   const auto skip = [&](auto& thing, std::size_t place) {
     while (tree.places[place].above && counts[place] == 1) {
-      thing.up = narrower(thing.up, tree.places[place].up);
+      thing.up = narrower_link(thing.up, tree.places[place].up);
       place = *tree.places[place].above;
     }
     return place;
@@ -106,8 +106,8 @@ std::optional<Interconnect> regular_tree(const TopoTree& tree) {
   const LinkSpec& link = tree.gpus.front().up;
   const bool is_alike = std::ranges::all_of(tree.gpus, [&](const TopoTree::Gpu& gpu) { return gpu.up == link; }) &&
                         std::ranges::all_of(uplinks, [&](const LinkSpec& up) { return up == uplinks.front(); });
-  const auto per_switch = regular_size(numbered(switches));
-  const auto per_socket = regular_size(numbered(sockets));
+  const auto per_switch = regular_size(numbers_of(switches));
+  const auto per_socket = regular_size(numbers_of(sockets));
   if (!is_alike || !per_switch || !per_socket) return std::nullopt;
   PcieNode node{*per_switch, uplinks.front(), 0, {}};
   if (*per_socket < sockets.size()) {
@@ -120,12 +120,12 @@ std::optional<Interconnect> regular_tree(const TopoTree& tree) {
 TopoHostLink host_link(const TopoTree& tree) {
   LinkSpec narrowest = tree.gpus.front().up;
   for (const TopoTree::Gpu& gpu : tree.gpus) {
-    narrowest = narrower(gpu.up, narrowest);
+    narrowest = narrower_link(gpu.up, narrowest);
     for (const std::size_t place : way_up(tree, gpu.place)) {
-      if (tree.places[place].above) narrowest = narrower(tree.places[place].up, narrowest);
+      if (tree.places[place].above) narrowest = narrower_link(tree.places[place].up, narrowest);
     }
   }
-  const auto sharers = regular_size(numbered(switches_of(tree)));
+  const auto sharers = regular_size(numbers_of(switches_of(tree)));
   return {narrowest.bandwidth, sharers && tree.gpus.size() % *sharers == 0 ? *sharers : 1};
 }
 
