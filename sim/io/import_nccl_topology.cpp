@@ -116,7 +116,8 @@ class TopologyReader {
     }
     if (!is_switch) return;
     if (!topology_.tells_gpus && (type.starts_with("0x03") || type.starts_with("0x12"))) {
-      return add_gpu(pci, {pci.at("busid"), above, pcie, {}, std::ssize(topology_.gpus), {}, pci.place()});
+      add_gpu(pci, {pci.at("busid"), above, pcie, {}, std::ssize(topology_.gpus), {}, pci.place()});
+      return;
     }
     if (!tells_nets_ && type.starts_with("0x02")) {
       check_devices(pci);

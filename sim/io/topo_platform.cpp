@@ -139,7 +139,8 @@ std::variant<NicSpec, InputError> nic_of(const TopoNode& node, std::vector<std::
   const bool is_of_node = nearest.nics == 1 && nearest.gpus == matrix.gpus.size();
   nic.per_device = !is_of_node;
   if (nearest.nics % nearest.gpus == 0) {
-    nic.link.bandwidth = *bandwidth * static_cast<double>(nearest.nics / nearest.gpus);
+    const std::uint32_t of_gpu = nearest.nics / nearest.gpus;
+    nic.link.bandwidth = *bandwidth * static_cast<double>(of_gpu);
   } else if (nearest.gpus % nearest.nics == 0) {
     nic.shared_by = is_of_node ? 1 : nearest.gpus / nearest.nics;
   } else {
@@ -224,7 +225,7 @@ std::optional<NodeKind> kind_of(const TopoNode& node, const std::optional<TopoSh
     if (const auto* even = std::get_if<NicSpec>(&nic)) {
       kind.nic = *even;
     } else if (node.given == nullptr) {
-      throw std::get<InputError>(nic);
+      throw InputError(std::get<InputError>(nic));
     } else if (node.machine.nodes > 1) {
       return std::nullopt;
     } else {

@@ -85,7 +85,7 @@ std::optional<std::int64_t> XmlElement::find_count(const char* attribute, std::i
              quote(*value),
          {}, attribute);
   }
-  return *count.value;
+  return count.value;
 }
 
 InputPlace XmlElement::place(const std::string& key) const {
