@@ -4,8 +4,8 @@
 
 # The packages that are needed to build, run and test. Only missing ones are installed.
 build_packages="g++ cmake ninja-build pkg-config libsimgrid-dev libboost-graph-dev libyaml-cpp-dev libcli11-dev
-  nlohmann-json3-dev libfmt-dev libssl-dev libsqlite3-dev coinor-libcbc-dev libeigen3-dev zlib1g-dev doctest-dev
-  libvalijson-dev libbenchmark-dev"
+  nlohmann-json3-dev libfmt-dev libssl-dev libsqlite3-dev coinor-libcbc-dev libeigen3-dev libpugixml-dev zlib1g-dev
+  doctest-dev libvalijson-dev libbenchmark-dev"
 
 say() { printf '%s\n' "$*"; }
 complain() { printf '%s\n' "$*" >&2; }

@@ -121,9 +121,8 @@ PlanImport plan_import(const ImportOptions& options) {
   return {options.file(), options.ranks, inputs, options.planning, options.live_weights, options.output};
 }
 
-Answer import_matrix(const ImportOptions& options, const Settings&) {
-  return import_topo(
-      {options.file(), *options.device, options.nodes, options.nic_bandwidth, options.host_memory, options.output});
+PlatformImport platform_import(const ImportOptions& options) {
+  return {options.file(), *options.device, options.nodes, options.nic_bandwidth, options.host_memory, options.output};
 }
 
 Answer import_traces(const ImportOptions& options, const Settings& settings) {
@@ -138,6 +137,7 @@ const std::vector<ImportFormat>& import_formats() {
   static const std::vector<std::string> kOfPlans = {"--speed",           "--schedule", "--microbatches",
                                                     "--microbatch-size", "--training", "--live-weights"};
   static const std::vector<std::string> kInputs = {"--model", "--platform"};
+  static const std::vector<std::string> kOfNodes = {"--nodes", "--nic-bandwidth", "--host-memory"};
   static const auto kWithRanks = [] {
     std::vector<std::string> names = kOfPlans;
     names.emplace_back("--ranks");
@@ -186,8 +186,23 @@ const std::vector<ImportFormat>& import_formats() {
       {"nvidia-topo",
        "what nvidia-smi topo -m prints of a node",
        {"--device"},
-       {"--nodes", "--nic-bandwidth", "--host-memory"},
-       import_matrix},
+       kOfNodes,
+       [](const Options& o, const Settings&) { return import_topo(platform_import(o)); }},
+      {"nccl-topology",
+       "the XML of a node that NCCL and RCCL write with NCCL_TOPO_DUMP_FILE",
+       {"--device"},
+       kOfNodes,
+       [](const Options& o, const Settings& settings) { return import_nccl_topology(platform_import(o), settings); }},
+      {"simai-topo",
+       "the network that SimAI reads",
+       {"--device"},
+       {},
+       [](const Options& o, const Settings& settings) { return import_simai_topo(platform_import(o), settings); }},
+      {"astra-sim-network",
+       "the network of ASTRA-sim's analytical backends",
+       {"--device"},
+       {},
+       [](const Options& o, const Settings& settings) { return import_astra_network(platform_import(o), settings); }},
       {"nccl-tests",
        "what programs of nccl-tests print, for the constants of collectives",
        {"--platform"},
@@ -223,15 +238,16 @@ const ImportFormat& chosen_format(const std::string& text) {
 VerbAction configure_import(CLI::App& command) {
   auto options = std::make_shared<ImportOptions>();
   add_required(command, "FORMAT", options->format, formats_help());
-  add_required_list(command, "FILE", options->files, "the profile, the plan, the flags, the matrix, tables, or traces");
+  add_required_list(command, "FILE", options->files,
+                    "the profile, the plan, the flags, the matrix, the topology, the network, tables, or traces");
   add_option(
       command, "--microbatch-size", options->planning.microbatch_size,
       "samples in the microbatch that was profiled, dapple: by default N of 'pbs-N' in the name of the file; of a "
       "plan: in a microbatch, by default the smallest size that the model file gives");
   add_option(
       command, "--device", options->device,
-      "profiles: kind of device on which the times were measured; nvidia-topo: kind of the GPUs, one of 'stagecraft "
-      "list devices'");
+      "profiles: kind of device on which the times were measured; nvidia-topo, nccl-topology, simai-topo, "
+      "astra-sim-network: kind of the GPUs, one of 'stagecraft list devices', or, but for nvidia-topo, a device file");
   add_option(command, "--time-unit", options->time_unit,
              "piper, dnn-partitioning: unit of the times in the file: s, ms, us or ns; default: s of piper, ms of "
              "dnn-partitioning");
@@ -253,11 +269,13 @@ VerbAction configure_import(CLI::App& command) {
   add_flag(command, "--live-weights", options->live_weights,
            "plans: one weight version more on each stage than the schedule implies, as the programs of PipeDream and "
            "vPipe have");
-  add_option(command, "--nodes", options->nodes, "nvidia-topo: nodes of the cluster; default: 1");
-  add_option(command, "--nic-bandwidth", options->nic_bandwidth,
-             "nvidia-topo: of one NIC, such as 200Gbps; default: nodes have no NIC");
+  add_option(command, "--nodes", options->nodes, "nvidia-topo, nccl-topology: nodes of the cluster; default: 1");
+  add_option(
+      command, "--nic-bandwidth", options->nic_bandwidth,
+      "nvidia-topo, nccl-topology: of one NIC, such as 200Gbps, where the file does not give it; default: nodes do "
+      "not have it");
   add_option(command, "--host-memory", options->host_memory,
-             "nvidia-topo: of a node, such as 1TB; default: nothing can be swapped");
+             "nvidia-topo, nccl-topology: of a node, such as 1TB; default: nothing can be swapped");
   add_option(command, "--flags", options->flags,
              "megatron-log: file with the flags of the run; default: the arguments at the head of the log");
   add_option(command, "--warmup", options->warmup, "megatron-log: first iterations that are left out; default: 10");

@@ -1,26 +1,38 @@
 #include "experiments/commands/import_platform.hpp"
 
+#include "experiments/commands/named_device.hpp"
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/written_file.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
+#include "sim/io/import_astra_network.hpp"
+#include "sim/io/import_nccl_topology.hpp"
 #include "sim/io/import_nvidia_topo.hpp"
+#include "sim/io/import_simai_topo.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/nccl_platform.hpp"
 #include "sim/io/platform_file.hpp"
 #include "sim/io/platform_topology.hpp"
+#include "sim/io/simai_platform.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/topo_platform.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/workload/catalogue.hpp"
 #include "sim/workload/device_links.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
 
 namespace stagecraft {
 namespace {
+
+const InputPlace kNodesOption{"", 0, 0, "--nodes"};
 
 /// A kind of the catalogue, without a speed: that of other kinds is not known.
 DeviceKind kind_of(const DeviceDescription& device) {
@@ -31,28 +43,64 @@ DeviceKind kind_of(const DeviceDescription& device) {
   return kind;
 }
 
-TopoMachine machine_of(const PlatformImport& import, std::int64_t most_nodes) {
+std::string platform_name(const PlatformImport& import) {
+  const std::string stem = file_stem(import.file);
+  return stem.empty() ? "node" : stem;
+}
+
+/// What options say of a machine, for a file of so many GPUs.
+struct GivenMachine {
+  std::uint32_t nodes = 1;
+  std::optional<BytesPerSecond> nic;
+  std::optional<Bytes> host_memory;
+};
+
+GivenMachine given_machine(const PlatformImport& import, std::size_t gpus) {
+  GivenMachine given;
+  const std::int64_t most_nodes = kMostDevices / static_cast<std::int64_t>(gpus);
+  given.nodes = static_cast<std::uint32_t>(read_count_option("--nodes", import.nodes, 1, most_nodes).value_or(1));
+  if (import.nic_bandwidth) given.nic = read_bandwidth_option("--nic-bandwidth", *import.nic_bandwidth);
+  if (import.host_memory) given.host_memory = read_size_option("--host-memory", *import.host_memory);
+  return given;
+}
+
+TopoMachine machine_of(const PlatformImport& import, std::size_t gpus) {
   std::vector<std::string> known;
   for (const WorkloadInfo& device : known_devices()) known.push_back(device.name);
   const std::string name = read_choice_option("--device", import.device, known);
-  TopoMachine machine{file_stem(import.file), kind_of(*find_device(name)), *find_device_links(name)};
-  if (machine.platform.empty()) machine.platform = "node";
-  machine.nodes = static_cast<std::uint32_t>(read_count_option("--nodes", import.nodes, 1, most_nodes).value_or(1));
-  if (import.nic_bandwidth) machine.nic = read_bandwidth_option("--nic-bandwidth", *import.nic_bandwidth);
-  if (import.host_memory) machine.host_memory = read_size_option("--host-memory", *import.host_memory);
-  if (machine.nodes > 1 && !machine.nic) {
+  const GivenMachine given = given_machine(import, gpus);
+  if (given.nodes > 1 && !given.nic) {
     throw InputError("--nic-bandwidth is required for several nodes", {}, "see stagecraft import --help");
   }
-  return machine;
+  return {platform_name(import), kind_of(*find_device(name)), *find_device_links(name), given.nodes, given.nic,
+          given.host_memory};
 }
 
-/// Refuses nodes that have more links together than a platform may have.
-void check_links(const PlatformSpec& spec) {
+/// Refuses nodes that have more links together than a platform may have, at that place.
+void check_links(const PlatformSpec& spec, const InputPlace& place) {
   const auto* form = std::get_if<NodeForm>(&spec.form);
   if (form == nullptr || count_links(*form) <= kMostLinks) return;
   throw InputError(
       "expected at most " + std::to_string(kMostLinks) + " links in all, found " + std::to_string(count_links(*form)),
-      {"", 0, 0, "--nodes"}, "describe a part of the cluster");
+      place, kPart);
+}
+
+std::int64_t node_count(const PlatformSpec& spec) {
+  if (const auto* form = std::get_if<ExplicitForm>(&spec.form))
+    return std::max<std::int64_t>(1, std::ssize(form->nodes));
+  std::int64_t nodes = 0;
+  for (const NodeGroup& group : std::get<NodeForm>(spec.form).groups) nodes += group.count;
+  return nodes;
+}
+
+std::int64_t device_count(const PlatformSpec& spec) {
+  if (const auto* form = std::get_if<ExplicitForm>(&spec.form)) return std::ssize(form->devices);
+  const auto& form = std::get<NodeForm>(spec.form);
+  std::int64_t devices = 0;
+  for (const NodeGroup& group : form.groups) {
+    devices += std::int64_t{form.node_kinds[group.kind].device_count} * group.count;
+  }
+  return devices;
 }
 
 /// The file with its remarks as comments before it.
@@ -62,33 +110,85 @@ std::string commented(const std::vector<std::string>& remarks, const std::string
   return text + yaml;
 }
 
-}  // namespace
+/// The path of a file from the folder where the output lies.
+std::string beside_output(const std::string& file, const std::optional<std::string>& output) {
+  const std::filesystem::path folder =
+      names_file(output) ? std::filesystem::absolute(*output).parent_path() : std::filesystem::current_path();
+  return std::filesystem::absolute(file).lexically_normal().lexically_relative(folder.lexically_normal()).string();
+}
 
-Answer import_topo(const PlatformImport& import) {
-  refuse_overwriting(import.output, OutputKind::PlatformFile, {import.file});
-  const TopoMatrix matrix = parse_nvidia_topo(read_bytes_file(import.file), import.file);
-  const TopoMachine machine = machine_of(import, kMostDevices / std::ssize(matrix.gpus));
-  TopoPlatform platform = topo_platform(matrix, machine);
-  check_links(platform.spec);
-  platform.spec.origins.updates = Origin::Published;
-  const std::string source = find_device(machine.kind.name)->source;
+Answer answer_of(const PlatformImport& import, const std::string& first_remark, const DeviceDescription& device,
+                 TopoPlatform platform, const InputPlace& place) {
+  check_links(platform.spec, place);
+  if (find_device(import.device)) {
+    platform.spec.origins.updates = Origin::Published;
+  } else {
+    for (DeviceKind& kind : platform.spec.device_kinds) kind.device_file = beside_output(import.device, import.output);
+  }
   platform.remarks.insert(platform.remarks.begin(),
-                          {"Made of what nvidia-smi topo -m prints, which has no numbers.",
-                           "memory, update_bandwidth: those of " + machine.kind.name + "; " + source,
+                          {first_remark, "memory, update_bandwidth: those of " + device.name + "; " + device.source,
                            "reserved: nothing, assumed; what the driver and the framework take belongs there"});
   const std::string yaml = commented(platform.remarks, write_platform(platform.spec));
   const std::string json = to_json(platform_record(platform.spec));
   if (!names_file(import.output)) return {.text = yaml, .json = json};
   write_file_atomically(*import.output, import.output->ends_with(".json") ? json + "\n" : yaml);
-  const auto devices = static_cast<std::int64_t>(matrix.gpus.size()) * machine.nodes;
+  const std::int64_t nodes = node_count(platform.spec);
+  const std::int64_t devices = device_count(platform.spec);
   Detail::List remarks(platform.remarks.begin(), platform.remarks.end());
-  return {.text = *import.output + ": " + counted(devices, "device") + " " + machine.kind.name + " on " +
-                  counted(machine.nodes, "node") + "; comments say what is assumed\n",
+  return {.text = *import.output + ": " + counted(devices, "device") + " " + device.name + " on " +
+                  counted(nodes, "node") + "; comments say what is assumed\n",
           .json = to_json(Detail::Record{{"file", *import.output},
                                          {"platform", platform.spec.name},
                                          {"devices", devices},
-                                         {"nodes", std::int64_t{machine.nodes}},
+                                         {"nodes", nodes},
                                          {"remarks", std::move(remarks)}})};
+}
+
+}  // namespace
+
+Answer import_topo(const PlatformImport& import) {
+  refuse_overwriting(import.output, OutputKind::PlatformFile, {import.file});
+  const TopoMatrix matrix = parse_nvidia_topo(read_bytes_file(import.file), import.file);
+  const TopoMachine machine = machine_of(import, matrix.gpus.size());
+  return answer_of(import, "Made of what nvidia-smi topo -m prints, which has no numbers.",
+                   *find_device(machine.kind.name), topo_platform(matrix, machine), kNodesOption);
+}
+
+Answer import_nccl_topology(const PlatformImport& import, const Settings& settings) {
+  refuse_overwriting(import.output, OutputKind::PlatformFile, {import.file});
+  const NcclTopology topology = parse_nccl_topology(read_bytes_file(import.file), import.file);
+  const DeviceDescription device = load_device(import.device, settings);
+  const GivenMachine given = given_machine(import, topology.gpus.size());
+  const NcclMachine machine{platform_name(import), kind_of(device), find_device_links(device.name),
+                            given.nodes,           given.nic,       given.host_memory};
+  if (!topology.tells_gpus) {
+    settings.say("note: the file does not tell how GPUs are linked with each other; the platform has PCIe alone");
+  }
+  return answer_of(import, "Made of the topology that NCCL writes.", device, nccl_platform(topology, machine),
+                   kNodesOption);
+}
+
+Answer import_simai_topo(const PlatformImport& import, const Settings& settings) {
+  refuse_overwriting(import.output, OutputKind::PlatformFile, {import.file});
+  const SimaiTopology topology = parse_simai_topo(read_bytes_file(import.file), import.file);
+  const DeviceDescription device = load_device(import.device, settings);
+  return answer_of(import, "Made of a network of SimAI.", device,
+                   simai_platform(topology, platform_name(import), kind_of(device)), {import.file, 1, 0, ""});
+}
+
+Answer import_astra_network(const PlatformImport& import, const Settings& settings) {
+  refuse_overwriting(import.output, OutputKind::PlatformFile, {import.file});
+  const AstraNetwork network = parse_astra_network(read_bytes_file(import.file), import.file);
+  const DeviceDescription device = load_device(import.device, settings);
+  if (!is_astra_platform(network)) {
+    throw InputError("expected one dimension, or a second one of the shape Switch, or at most " +
+                         std::to_string(kMostAstraRouted) + " NPUs, which are described link by link",
+                     {import.file, 0, 0, "topology"}, kPart);
+  }
+  TopoPlatform platform{astra_platform(network, platform_name(import), kind_of(device)),
+                        {"bandwidths: 1 GB/s is 2^30 B/s, as ASTRA-sim's analytical backends reckon"}};
+  return answer_of(import, "Made of a network of ASTRA-sim.", device, std::move(platform),
+                   {import.file, 0, 0, "npus_count"});
 }
 
 }  // namespace stagecraft

@@ -70,13 +70,13 @@ std::vector<std::size_t> nics_at(const std::vector<TopoCell>& nics, TopoPath pat
   return numbers;
 }
 
-[[noreturn]] void refuse_nics(const TopoMatrix& matrix, const TopoNics& expected, std::size_t gpu,
-                              const std::vector<std::size_t>& nics) {
+InputError uneven_nics(const TopoMatrix& matrix, const TopoNics& expected, std::size_t gpu,
+                       const std::vector<std::size_t>& nics) {
   const TopoCell& cell = matrix.gpu_nic[gpu][nics.front()];
-  throw InputError("expected that every " + counted(expected.gpus, "GPU") + " in a row have " +
-                       counted(expected.nics, "NIC") + " of their own nearest to them, as " + matrix.gpus.front() +
-                       " has, found " + counted(nics.size(), "NIC") + " at the distance " + cell.text,
-                   cell.place, "take out the rows and columns of NICs that training does not use");
+  return InputError("expected that every " + counted(expected.gpus, "GPU") + " in a row have " +
+                        counted(expected.nics, "NIC") + " of their own nearest to them, as " + matrix.gpus.front() +
+                        " has, found " + counted(nics.size(), "NIC") + " at the distance " + cell.text,
+                    cell.place, "take out the rows and columns of NICs that training does not use");
 }
 
 }  // namespace
@@ -110,10 +110,15 @@ std::optional<std::uint32_t> regular_size(const TopoGroups& groups) {
   return size;
 }
 
-TopoNics nearest_nics(const TopoMatrix& matrix) {
-  TopoNics result;
-  std::vector<std::vector<std::size_t>> sets;  // by GPU
+std::vector<std::vector<std::size_t>> nearest_nics(const TopoMatrix& matrix) {
+  std::vector<std::vector<std::size_t>> sets;
   for (const auto& nics : matrix.gpu_nic) sets.push_back(nics_at(nics, nearest_path(nics)));
+  return sets;
+}
+
+std::variant<TopoNics, InputError> regular_nics(const TopoMatrix& matrix) {
+  TopoNics result;
+  const std::vector<std::vector<std::size_t>> sets = nearest_nics(matrix);
   result.path = nearest_path(matrix.gpu_nic.front());
   result.nics = static_cast<std::uint32_t>(sets.front().size());
   result.gpus = static_cast<std::uint32_t>(std::ranges::count(sets, sets.front()));
@@ -123,7 +128,7 @@ TopoNics nearest_nics(const TopoMatrix& matrix) {
     const std::size_t first = gpu - gpu % result.gpus;
     const bool is_whole = first + result.gpus <= sets.size() && sets[gpu].size() == result.nics;
     const bool is_alike = gpu == first ? std::ranges::none_of(sets[gpu], is_taken) : sets[gpu] == sets[first];
-    if (!is_whole || !is_alike) refuse_nics(matrix, result, gpu, sets[gpu]);
+    if (!is_whole || !is_alike) return uneven_nics(matrix, result, gpu, sets[gpu]);
     for (const std::size_t nic : sets[gpu]) is_used[nic] = true;
   }
   for (std::size_t nic = 0; nic < is_used.size(); ++nic) {

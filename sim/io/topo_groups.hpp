@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <variant>
 #include <vector>
 
 namespace stagecraft {
@@ -31,8 +32,11 @@ struct TopoNics {
   std::vector<std::size_t> unused;  ///< NICs that are nobody's nearest
 };
 
-/// **Requires** a matrix with a NIC. **Throws** InputError at the first GPU whose NICs are not those of all of its
-/// neighbours, or are more or fewer than those of the GPUs before.
-[[nodiscard]] TopoNics nearest_nics(const TopoMatrix& matrix);
+/// By GPU, the NICs that are nearest to it. **Requires** a matrix with a NIC.
+[[nodiscard]] std::vector<std::vector<std::size_t>> nearest_nics(const TopoMatrix& matrix);
+
+/// How they are distributed; or an error at the first GPU whose NICs are not those of all of its neighbours, or are
+/// more or fewer than those of the GPUs before. **Requires** a matrix with a NIC.
+[[nodiscard]] std::variant<TopoNics, InputError> regular_nics(const TopoMatrix& matrix);
 
 }  // namespace stagecraft

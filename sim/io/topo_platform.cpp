@@ -2,7 +2,10 @@
 
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/platform_topology.hpp"
+#include "sim/io/topo_explicit.hpp"
 #include "sim/io/topo_groups.hpp"
+#include "sim/io/topo_latencies.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,17 +14,11 @@
 namespace stagecraft {
 namespace {
 
-// Assumed, as in the platforms that come with the program.
-constexpr Seconds kNvLinkLatency{2e-6};
-constexpr Seconds kPcieLatency{1e-6};
-constexpr Seconds kHostLatency{5e-6};
-constexpr Seconds kNicLatency{5e-6};
-
 LinkSpec nvlink(std::int64_t count, const DeviceLinks& links) {
-  return {links.nvlink * static_cast<double>(count), kNvLinkLatency};
+  return {links.nvlink * static_cast<double>(count), topo_latency::kNvLink};
 }
 
-LinkSpec pcie_link(const DeviceLinks& links) { return {links.pcie_reached, kPcieLatency}; }
+LinkSpec pcie_link(const DeviceLinks& links) { return {links.pcie_reached, topo_latency::kPcie}; }
 
 /// Calls `take(i, j, cell)` for each pair of GPUs, i < j.
 template <class Take>
@@ -73,24 +70,14 @@ std::optional<CubeMeshNode> cube_mesh(const TopoMatrix& matrix) {
   return is_mesh ? std::optional(mesh) : std::nullopt;
 }
 
-/// The tree, if its switches and sockets have equal numbers of neighbours.
-std::optional<Interconnect> pcie_tree(const TopoMatrix& matrix, const DeviceLinks& links) {
-  const TopoGroups switches = pcie_switches(matrix);
-  const TopoGroups sockets = numa_nodes(matrix);
-  TopoGroups socket_of_switch;
-  for (std::size_t i = 0; i < switches.size(); ++i) {
-    if (switches[i] == socket_of_switch.size()) socket_of_switch.push_back(sockets[i]);
-  }
-  const auto per_switch = regular_size(switches);
-  const auto per_socket = regular_size(socket_of_switch);
-  if (!per_switch || !per_socket) return std::nullopt;
-  PcieNode tree{*per_switch, pcie_link(links), 0, {}};
-  if (*per_socket < socket_of_switch.size()) {
-    tree.switches_per_socket = *per_socket;
-    tree.socket_link = pcie_link(links);
-  }
-  return Interconnect{tree, pcie_link(links)};
-}
+/// What is known of a node: paths alone, or also the tree that they are made of.
+struct TopoNode {
+  const TopoMatrix& matrix;
+  const TopoMachine& machine;
+  const TopoTree* given = nullptr;
+
+  [[nodiscard]] TopoTree tree() const { return given != nullptr ? *given : tree_of(matrix, pcie_link(machine.links)); }
+};
 
 struct TopoShape {
   std::optional<Interconnect> interconnect;  ///< of more than one GPU
@@ -98,7 +85,8 @@ struct TopoShape {
 };
 
 /// What all GPUs of a node hang on, if one of the types of a node says it.
-std::optional<TopoShape> shape_of(const TopoMatrix& matrix, const TopoMachine& machine) {
+std::optional<TopoShape> shape_of(const TopoNode& node) {
+  const auto& [matrix, machine, given] = node;
   if (matrix.gpus.size() == 1) return TopoShape{std::nullopt, "interconnect: none, for a node has one GPU"};
   if (const auto count = equal_nvlinks(matrix)) {
     const bool is_switched = *count * (std::ssize(matrix.gpus) - 1) > machine.links.nvlinks;
@@ -112,98 +100,105 @@ std::optional<TopoShape> shape_of(const TopoMatrix& matrix, const TopoMachine& m
     return TopoShape{Interconnect{*mesh, nvlink(1, machine.links)}, "interconnect: NV1, and NV2 between doubled pairs"};
   }
   if (has_nvlinks(matrix)) return std::nullopt;
-  const auto tree = pcie_tree(matrix, machine.links);
+  const auto tree = regular_tree(node.tree());
   if (!tree) return std::nullopt;
   return TopoShape{tree, "interconnect: no NVLinks; PIX and PXB share a switch, SYS is between sockets"};
 }
 
-NicSpec nic_of(const TopoMatrix& matrix, const TopoMachine& machine, std::vector<std::string>& remarks) {
+/// The bandwidth of one NIC: as given, or of the NICs of the tree if all have the same.
+std::optional<BytesPerSecond> nic_bandwidth(const TopoNode& node) {
+  if (node.given == nullptr) return node.machine.nic;
+  const auto bandwidth = [](const TopoTree::Nic& nic) { return std::min(nic.speed, nic.up.bandwidth); };
+  const std::vector<TopoTree::Nic>& nics = node.given->nics;
+  const bool is_alike =
+      std::ranges::all_of(nics, [&](const TopoTree::Nic& nic) { return bandwidth(nic) == bandwidth(nics.front()); });
+  return is_alike && !nics.empty() ? std::optional(bandwidth(nics.front())) : std::nullopt;
+}
+
+bool has_nics(const TopoNode& node) {
+  return node.given != nullptr ? !node.given->nics.empty() : node.machine.nic.has_value();
+}
+
+/// The NIC of a type of node; or why no type has such NICs.
+std::variant<NicSpec, InputError> nic_of(const TopoNode& node, std::vector<std::string>& remarks) {
+  const TopoMatrix& matrix = node.matrix;
+  const auto bandwidth = nic_bandwidth(node);
+  if (!bandwidth) return InputError("the NICs differ in bandwidth");
   if (matrix.nics.empty()) {
-    throw InputError("expected a matrix with NICs, found none", {"", 0, 0, "--nic-bandwidth"},
-                     "leave it out, and describe the NICs in the platform file");
+    return InputError("expected a matrix with NICs, found none", {"", 0, 0, "--nic-bandwidth"},
+                      "leave it out, and describe the NICs in the platform file");
   }
-  const TopoNics nearest = nearest_nics(matrix);
-  std::string remark = "nic: " + counted(nearest.nics, "NIC") + " for " + counted(nearest.gpus, "GPU") +
-                       ", each of the bandwidth that was given";
+  const std::variant<TopoNics, InputError> found = regular_nics(matrix);
+  if (const auto* uneven = std::get_if<InputError>(&found)) return *uneven;
+  const TopoNics& nearest = std::get<TopoNics>(found);
+  std::string remark = "nic: " + counted(nearest.nics, "NIC") + " for " + counted(nearest.gpus, "GPU") + ", each of " +
+                       (node.given != nullptr ? format_bandwidth(*bandwidth) : "the bandwidth that was given");
+  if (node.given != nullptr && *bandwidth < node.given->nics.front().speed) remark += " that its PCIe link carries";
   for (const std::size_t nic : nearest.unused) remark += "; " + matrix.nics[nic] + " is left out";
-  remarks.push_back(remark);
-  NicSpec nic{{*machine.nic, kNicLatency}};
-  if (nearest.nics == 1 && nearest.gpus == matrix.gpus.size()) return nic;
-  nic.per_device = true;
+  NicSpec nic{{*bandwidth, topo_latency::kNic}};
+  const bool is_of_node = nearest.nics == 1 && nearest.gpus == matrix.gpus.size();
+  nic.per_device = !is_of_node;
   if (nearest.nics % nearest.gpus == 0) {
-    nic.link.bandwidth = *machine.nic * static_cast<double>(nearest.nics / nearest.gpus);
+    const std::uint32_t of_gpu = nearest.nics / nearest.gpus;
+    nic.link.bandwidth = *bandwidth * static_cast<double>(of_gpu);
   } else if (nearest.gpus % nearest.nics == 0) {
-    nic.shared_by = nearest.gpus / nearest.nics;
+    nic.shared_by = is_of_node ? 1 : nearest.gpus / nearest.nics;
   } else {
     const auto& cells = matrix.gpu_nic.front();
-    throw InputError("expected as many NICs as GPUs, or one of the numbers to divide the other, found " +
-                         counted(nearest.nics, "NIC") + " nearest to " + counted(nearest.gpus, "GPU"),
-                     std::ranges::find(cells, nearest.path, &TopoCell::path)->place);
+    return InputError("expected as many NICs as GPUs, or one of the numbers to divide the other, found " +
+                          counted(nearest.nics, "NIC") + " nearest to " + counted(nearest.gpus, "GPU"),
+                      std::ranges::find(cells, nearest.path, &TopoCell::path)->place);
   }
+  remarks.push_back(remark);
   return nic;
 }
 
-HostSpec host_of(const TopoMatrix& matrix, const TopoMachine& machine, const NodeKind& node,
-                 std::vector<std::string>& remarks) {
-  HostSpec host{*machine.host_memory, std::nullopt};
-  if (node.interconnect && std::holds_alternative<PcieNode>(node.interconnect->shape)) return host;
-  host.link = LinkSpec{machine.links.pcie_reached, kHostLatency};
-  const auto sharers = regular_size(pcie_switches(matrix));
-  host.shared_by = sharers && matrix.gpus.size() % *sharers == 0 ? *sharers : 1;
-  remarks.push_back("host: a link for every " + counted(host.shared_by, "GPU") +
-                    ", which the NICs at PIX or PXB from both tell");
+HostSpec host_of(const TopoNode& node, const NodeKind& kind, std::vector<std::string>& remarks) {
+  HostSpec host{*node.machine.host_memory, std::nullopt};
+  if (kind.interconnect && std::holds_alternative<PcieNode>(kind.interconnect->shape)) return host;
+  const TopoHostLink link = host_link(node.tree());
+  host.link = LinkSpec{link.bandwidth, topo_latency::kHost};
+  host.shared_by = link.shared_by;
+  remarks.push_back(
+      "host: a link for every " + counted(host.shared_by, "GPU") + ", " +
+      (node.given != nullptr ? "those at one PCIe switch" : "which the NICs at PIX or PXB from both tell"));
   return host;
 }
 
 /// Refuses what only nodes of a type can have.
-void check_explicit(const TopoMatrix& matrix, const TopoMachine& machine) {
+void check_explicit(const TopoNode& node) {
+  constexpr std::size_t kMostDevicesWithSwitches = 512;
+  const TopoMachine& machine = node.machine;
+  const std::size_t devices = node.matrix.gpus.size() * machine.nodes;
+  if (node.given != nullptr && !machine.host_memory) {
+    if (devices <= kMostDevicesWithSwitches) return;
+    throw InputError("the nodes are irregular, so they are described link by link: expected at most " +
+                         std::to_string(kMostDevicesWithSwitches) + " devices in all, found " + std::to_string(devices),
+                     {"", 0, 0, "--nodes"}, kPart);
+  }
   if (machine.nodes == 1 && !machine.nic && !machine.host_memory) return;
   InputPlace place;
-  for_each_pair(matrix, [&](auto, auto, const TopoCell& cell) {
-    if (place.line == 0 && cell.text != matrix.gpu_gpu[0][1].text) place = cell.place;
+  for_each_pair(node.matrix, [&](auto, auto, const TopoCell& cell) {
+    if (place.line == 0 && cell.text != node.matrix.gpu_gpu[0][1].text) place = cell.place;
   });
-  throw InputError(
-      "the GPUs are neither connected all alike, nor a cube mesh, nor a regular PCIe tree, so they are "
-      "described link by link: for one node, without NIC and host",
-      place, "leave out --nodes, --nic-bandwidth and --host-memory");
+  const bool is_tree = node.given != nullptr;
+  throw InputError(std::string("the GPUs are neither connected all alike, nor a cube mesh, nor a regular PCIe tree, so "
+                               "they are described link by link: ") +
+                       (is_tree ? "without host" : "for one node, without NIC and host"),
+                   place, is_tree ? "leave out --host-memory" : "leave out --nodes, --nic-bandwidth and --host-memory");
 }
 
-/// A chain of links from each GPU to its switch and on to its NUMA node, and a link between each two NUMA nodes.
-void add_pcie_links(const TopoMatrix& matrix, const DeviceLinks& links, ExplicitForm& form) {
-  const TopoGroups switches = pcie_switches(matrix);
-  const TopoGroups sockets = numa_nodes(matrix);
-  const std::uint32_t switch_count = *std::ranges::max_element(switches) + 1;
-  const std::uint32_t socket_count = *std::ranges::max_element(sockets) + 1;
-  for (std::uint32_t s = 0; s < switch_count; ++s) form.switches.push_back("pcie" + std::to_string(s));
-  for (std::uint32_t s = 0; s < socket_count; ++s) form.switches.push_back("numa" + std::to_string(s));
-  const auto add = [&](ExplicitEnd a, ExplicitEnd b) { form.links.push_back({"", {{a, b}}, pcie_link(links)}); };
-  std::uint32_t next_switch = 0;
-  for (std::size_t i = 0; i < switches.size(); ++i) {
-    add(DeviceId(i), SwitchId(switches[i]));
-    if (switches[i] == next_switch) add(SwitchId(next_switch++), SwitchId(switch_count + sockets[i]));
-  }
-  for (std::uint32_t a = 0; a < socket_count; ++a) {
-    for (std::uint32_t b = a + 1; b < socket_count; ++b) add(SwitchId(switch_count + a), SwitchId(switch_count + b));
-  }
-}
-
-ExplicitForm explicit_node(const TopoMatrix& matrix, const TopoMachine& machine) {
-  check_explicit(matrix, machine);
-  check_nvlinks(matrix, machine, false);
-  ExplicitForm form;
-  for (std::size_t i = 0; i < matrix.gpus.size(); ++i) {
-    form.devices.push_back({"gpu" + std::to_string(i), DeviceKindId(0), std::nullopt});
-  }
+/// Every link of every node. Switches are those of NVLink if all GPUs have as many to one.
+ExplicitForm explicit_form(const TopoNode& node, bool is_switched) {
+  check_explicit(node);
+  if (!is_switched) check_nvlinks(node.matrix, node.machine, false);
+  TopoParts parts{is_switched ? TopoNvLinks::Switch : TopoNvLinks::Pairs, nvlink(1, node.machine.links), {}, {}, 1};
   bool is_full = true;
-  for_each_pair(matrix, [&](std::size_t i, std::size_t j, const TopoCell& cell) {
-    is_full = is_full && cell.nvlinks > 0;
-    if (cell.nvlinks == 0) return;
-    const ExplicitEnd from = DeviceId(i);
-    const ExplicitEnd to = DeviceId(j);
-    form.links.push_back({"", {{from, to}}, nvlink(cell.nvlinks, machine.links)});
-  });
-  if (!is_full) add_pcie_links(matrix, machine.links, form);
-  return form;
+  for_each_pair(node.matrix, [&](auto, auto, const TopoCell& cell) { is_full = is_full && cell.nvlinks > 0; });
+  if (!is_full || node.given != nullptr) parts.tree = node.tree();
+  parts.nodes = node.machine.nodes;
+  if (parts.nodes > 1) parts.ports = ports_of(node.matrix, *parts.tree);
+  return explicit_nodes(node.matrix, parts);
 }
 
 std::vector<std::string> remarks_on_links(const DeviceLinks& links) {
@@ -217,27 +212,59 @@ std::vector<std::string> remarks_on_links(const DeviceLinks& links) {
   return remarks;
 }
 
+/// The nodes as those of a type, with remarks; none if no type has such links or such NICs.
+std::optional<NodeKind> kind_of(const TopoNode& node, const std::optional<TopoShape>& shape,
+                                std::vector<std::string>& remarks) {
+  if (!shape) return std::nullopt;
+  std::vector<std::string> more{shape->remark};
+  const auto gpus = static_cast<std::uint32_t>(node.matrix.gpus.size());
+  NodeKind kind{"node", DeviceKindId(0), gpus, shape->interconnect, {}, {}};
+  if (node.machine.host_memory) kind.host = host_of(node, kind, more);
+  if (has_nics(node)) {
+    const std::variant<NicSpec, InputError> nic = nic_of(node, more);
+    if (const auto* even = std::get_if<NicSpec>(&nic)) {
+      kind.nic = *even;
+    } else if (node.given == nullptr) {
+      throw InputError(std::get<InputError>(nic));
+    } else if (node.machine.nodes > 1) {
+      return std::nullopt;
+    } else {
+      more.emplace_back("nic: left out, for the GPUs differ in their NICs and one node needs none");
+    }
+  }
+  remarks.insert(remarks.end(), more.begin(), more.end());
+  return kind;
+}
+
+TopoPlatform platform_of(const TopoNode& node, std::vector<std::string> remarks) {
+  const TopoMachine& machine = node.machine;
+  TopoPlatform result;
+  result.remarks = std::move(remarks);
+  result.spec.name = machine.platform;
+  result.spec.device_kinds.push_back(machine.kind);
+  const auto shape = shape_of(node);
+  if (auto kind = kind_of(node, shape, result.remarks)) {
+    NodeForm form;
+    form.groups = {{form.node_kinds.push_back(*std::move(kind)), machine.nodes}};
+    result.spec.form = std::move(form);
+    return result;
+  }
+  const bool is_switched =
+      shape && shape->interconnect && std::holds_alternative<SwitchedNode>(shape->interconnect->shape);
+  result.spec.form = explicit_form(node, is_switched);
+  result.remarks.emplace_back("links: between the GPUs with NVLinks; the others by their PCIe switches and NUMA nodes");
+  if (has_nics(node) && machine.nodes == 1) result.remarks.emplace_back("nic: left out, for one node needs none");
+  return result;
+}
+
 }  // namespace
 
 TopoPlatform topo_platform(const TopoMatrix& matrix, const TopoMachine& machine) {
-  TopoPlatform result;
-  result.remarks = remarks_on_links(machine.links);
-  result.spec.name = machine.platform;
-  result.spec.device_kinds.push_back(machine.kind);
-  const auto shape = shape_of(matrix, machine);
-  if (!shape) {
-    result.spec.form = explicit_node(matrix, machine);
-    result.remarks.emplace_back("links: between the GPUs with NV#; the others by their PCIe switches and NUMA nodes");
-    return result;
-  }
-  result.remarks.push_back(shape->remark);
-  NodeKind node{"node", DeviceKindId(0), static_cast<std::uint32_t>(matrix.gpus.size()), shape->interconnect, {}, {}};
-  if (machine.host_memory) node.host = host_of(matrix, machine, node, result.remarks);
-  if (machine.nic) node.nic = nic_of(matrix, machine, result.remarks);
-  NodeForm form;
-  form.groups = {{form.node_kinds.push_back(std::move(node)), machine.nodes}};
-  result.spec.form = std::move(form);
-  return result;
+  return platform_of({matrix, machine}, remarks_on_links(machine.links));
+}
+
+TopoPlatform topo_platform(const TopoMatrix& matrix, const TopoTree& tree, const TopoMachine& machine) {
+  return platform_of({matrix, machine, &tree}, {});
 }
 
 }  // namespace stagecraft

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/io/import_nvidia_topo.hpp"
+#include "sim/io/topo_tree.hpp"
 #include "sim/model/platform_spec.hpp"
 #include "sim/workload/device_links.hpp"
 
@@ -37,5 +38,11 @@ struct TopoPlatform {
 /// the kind has, for NICs that are not distributed evenly, and for what only regular nodes can have.
 /// **Cost** O(GPUs³ + GPUs² · NICs).
 [[nodiscard]] TopoPlatform topo_platform(const TopoMatrix& matrix, const TopoMachine& machine);
+
+/// The same with the PCIe tree of the node, which has the bandwidths of its links and NICs, without `machine.nic`.
+/// Nodes that no type of node describes are explicit also if they are several: each with its NICs at one switch that
+/// joins all nodes. **Requires** a tree with NICs for several nodes. **Throws** also for more than 512 devices of such
+/// nodes.
+[[nodiscard]] TopoPlatform topo_platform(const TopoMatrix& matrix, const TopoTree& tree, const TopoMachine& machine);
 
 }  // namespace stagecraft

@@ -32,6 +32,29 @@ constexpr auto kLinks = std::to_array<KnownLinks>({
     {"GTX-1080-Ti", 0, 0, 3, "NVIDIA GeForce GTX 1080 Ti, specifications, 2017: PCIe 3.0"},
 });
 
+struct KnownGpuLink {
+  std::string_view architecture;
+  double bandwidth;  ///< GB/s
+  const char* source;
+};
+
+// What all links of a GPU carry in both directions together is in these documents.
+constexpr auto kGpuLinks = std::to_array<KnownGpuLink>({
+    {"sm60", 20, "NVIDIA Tesla P100 white paper, 2016: 4 NVLinks, 160 GB/s"},
+    {"sm70", 25, "NVIDIA Tesla V100 GPU Architecture white paper, 2017: 6 NVLinks, 300 GB/s"},
+    {"sm75", 25, "NVIDIA Turing GPU Architecture white paper, 2018: 2 NVLinks, 100 GB/s"},
+    {"sm80", 25, "NVIDIA A100 Tensor Core GPU Architecture white paper, 2020: 12 NVLinks, 600 GB/s"},
+    {"sm86", 14.0625, "NVIDIA Ampere GA102 GPU Architecture white paper, 2020: 4 NVLinks, 112.5 GB/s"},
+    {"sm90", 25, "NVIDIA H100 Tensor Core GPU Architecture white paper, 2023: 18 NVLinks, 900 GB/s"},
+    {"sm100", 50, "NVIDIA HGX B200 data sheet, 2024: 18 NVLinks, 1.8 TB/s"},
+    {"gfx906", 46, "AMD Radeon Instinct MI60 data sheet, 2018: 2 Infinity Fabric links, 184 GB/s"},
+    {"gfx908", 46, "AMD Instinct MI100 data sheet, 2020: 3 Infinity Fabric links, 276 GB/s"},
+    {"gfx90a", 50, "AMD Instinct MI250X data sheet, 2021: 8 Infinity Fabric links, 800 GB/s"},
+    {"gfx940", 64, "AMD Instinct MI300A data sheet, 2023: Infinity Fabric links of 128 GB/s"},
+    {"gfx942", 64, "AMD Instinct MI300X data sheet, 2023: 7 Infinity Fabric links, 896 GB/s"},
+    {"gfx950", 76.8, "AMD Instinct MI350X data sheet, 2025: 7 Infinity Fabric links, 1075 GB/s"},
+});
+
 /// PCIe of 16 lanes in one direction.
 struct PcieGeneration {
   std::int64_t generation;
@@ -41,6 +64,12 @@ struct PcieGeneration {
 constexpr auto kPcie = std::to_array<PcieGeneration>({{3, 15.75, 12}, {4, 31.5, 24}, {5, 63, 50}});
 
 }  // namespace
+
+std::optional<GpuLink> find_gpu_link(std::string_view architecture) {
+  const auto* known = std::ranges::find(kGpuLinks, architecture, &KnownGpuLink::architecture);
+  if (known == kGpuLinks.end()) return std::nullopt;
+  return GpuLink{BytesPerSecond(known->bandwidth * kGigabytes), known->source};
+}
 
 std::optional<DeviceLinks> find_device_links(std::string_view name) {
   const auto* known = std::ranges::find(kLinks, name, &KnownLinks::device);

@@ -20,6 +20,16 @@ struct DeviceLinks {
   friend bool operator==(const DeviceLinks&, const DeviceLinks&) = default;
 };
 
+/// What one NVLink or xGMI link of a GPU carries in one direction, as its maker publishes it.
+struct GpuLink {
+  BytesPerSecond bandwidth;
+  std::string source;
+  friend bool operator==(const GpuLink&, const GpuLink&) = default;
+};
+
+/// By architecture, as programs call it: `sm80` of compute capability 8.0, `gfx90a`; none for one that is not known.
+[[nodiscard]] std::optional<GpuLink> find_gpu_link(std::string_view architecture);
+
 /// The links of a device of the catalogue (`find_device`); none for another name.
 [[nodiscard]] std::optional<DeviceLinks> find_device_links(std::string_view name);
 

@@ -8,19 +8,24 @@
 #include "sim/io/device_file.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/hf_config.hpp"
+#include "sim/io/import_astra_network.hpp"
 #include "sim/io/import_nccl_tests.hpp"
+#include "sim/io/import_nccl_topology.hpp"
 #include "sim/io/import_nvidia_topo.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/import_pipedream_plan.hpp"
+#include "sim/io/import_simai_topo.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/kineto_trace.hpp"
 #include "sim/io/model_file.hpp"
+#include "sim/io/nccl_platform.hpp"
 #include "sim/io/pipedream_conf.hpp"
 #include "sim/io/pipedream_graph.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/platform_file.hpp"
 #include "sim/io/schedule_csv.hpp"
 #include "sim/io/schedule_file.hpp"
+#include "sim/io/simai_platform.hpp"
 #include "sim/io/topo_platform.hpp"
 #include "sim/io/yaml_node.hpp"
 #include "sim/io/yaml_text.hpp"
@@ -185,6 +190,46 @@ void take_topo(std::string_view input) {
     if (is_regular) machine.host_memory = Bytes(1 << 30);
     PlatformSpec spec;
     if (!takes([&] { spec = topo_platform(matrix, machine).spec; })) continue;
+    STAGECRAFT_CHECK(parse_platform(write_platform(spec), "written") == spec, "an imported platform reads back");
+    fuzz::follow(spec);
+  }
+}
+
+/// Either format: no text is of both.
+void take_network(std::string_view input) {
+  constexpr std::size_t kManyNodes = 64;
+  DeviceKind kind;
+  kind.name = "A";
+  kind.memory = Bytes(1 << 30);
+  PlatformSpec spec;
+  const bool is_simai = takes([&] {
+    const SimaiTopology topology = parse_simai_topo(input, "input.txt");
+    if (topology.nodes.size() > kManyNodes) throw InputError("too large");
+    spec = simai_platform(topology, "x", kind).spec;
+  });
+  if (!is_simai && !takes([&] {
+        const AstraNetwork network = parse_astra_network(input, "input.yaml");
+        std::size_t npus = 1;
+        for (const AstraNetwork::Dimension& dimension : network.dimensions) npus *= dimension.count;
+        if (npus > kManyNodes) throw InputError("too large");
+        spec = astra_platform(network, "x", kind);
+      })) {
+    return;
+  }
+  STAGECRAFT_CHECK(parse_platform(write_platform(spec), "written") == spec, "an imported platform reads back");
+  fuzz::follow(spec);
+}
+
+void take_xml(std::string_view input) {
+  constexpr std::size_t kManyGpus = 32;
+  NcclTopology topology;
+  if (!takes([&] { topology = parse_nccl_topology(input, "input.xml"); }) || topology.gpus.size() > kManyGpus) return;
+  for (const std::uint32_t nodes : {1U, 2U}) {
+    NcclMachine machine{"node", {}, {}, nodes};
+    machine.kind.name = "A";
+    machine.kind.memory = Bytes(1 << 30);
+    PlatformSpec spec;
+    if (!takes([&] { spec = nccl_platform(topology, machine).spec; })) continue;
     STAGECRAFT_CHECK(parse_platform(write_platform(spec), "written") == spec, "an imported platform reads back");
     fuzz::follow(spec);
   }

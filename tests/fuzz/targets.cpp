@@ -59,6 +59,12 @@ const std::vector<Source>& sources() {
       {"table", "tests/vectors/bad", "table_"},
       {"topo", "tests/vectors/topo", ""},
       {"topo", "tests/vectors/bad", "topo_"},
+      {"network", "tests/vectors/bad", "simai_"},
+      {"network", "tests/vectors/bad", "astra_"},
+      {"network", "tests/vectors/commands", "simai_"},
+      {"network", "tests/vectors/commands", "astra_"},
+      {"xml", "tests/vectors/nccl-topology", ""},
+      {"xml", "tests/vectors/bad", "nccl-topology_"},
   };
   return kSources;
 }
@@ -122,6 +128,7 @@ const std::vector<Target>& targets() {
       {"kineto", take_kineto},
       {"model", take_model},
       {"nccl", take_nccl},
+      {"network", take_network},
       {"options", take_options},
       {"pipedream", take_pipedream},
       {"plan", take_plan},
@@ -132,6 +139,7 @@ const std::vector<Target>& targets() {
       {"table", take_table},
       {"text", take_text},
       {"topo", take_topo},
+      {"xml", take_xml},
   };
   return kTargets;
 }

@@ -33,12 +33,14 @@ void take_architecture(std::string_view input);
 void take_config(std::string_view input);
 void take_device(std::string_view input);
 void take_nccl(std::string_view input);
+void take_network(std::string_view input);
 void take_pipedream(std::string_view input);
 void take_document(std::string_view input);
 void take_steps(std::string_view input);
 void take_study(std::string_view input);
 void take_text(std::string_view input);
 void take_topo(std::string_view input);
+void take_xml(std::string_view input);
 void take_options(std::string_view input);
 
 }  // namespace stagecraft::fuzz

@@ -76,6 +76,7 @@ const std::vector<ThirdParty>& third_parties() {
       {"nlohmann/.*", R"((sim/io|tests)/.*\.cpp)", "the .cpp files of sim/io and tests"},
       {"valijson/.*", R"(tests/io/.*\.cpp)", "the tests of sim/io"},
       {"openssl/.*", R"(sim/io/.*\.cpp)", "the .cpp files of sim/io"},
+      {R"(pugixml\.hpp)", R"(sim/io/.*\.cpp)", "the .cpp files of sim/io"},
       {R"(zlib\.h)", R"((sim/io|tests)/.*\.cpp)", "the .cpp files of sim/io and tests"},
       {"fmt/.*", R"(.*\.cpp)", ".cpp files"},
       {"(simgrid|xbt)/.*", R"(sim/replay/simgrid_[^/]*\.[ch]pp)", "the files sim/replay/simgrid_*"},

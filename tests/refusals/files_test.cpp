@@ -8,12 +8,15 @@
 #include "sim/io/device_file.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/hf_config.hpp"
+#include "sim/io/import_astra_network.hpp"
 #include "sim/io/import_dnn_partitioning.hpp"
 #include "sim/io/import_nccl_tests.hpp"
+#include "sim/io/import_nccl_topology.hpp"
 #include "sim/io/import_nvidia_topo.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/import_pipedream_plan.hpp"
 #include "sim/io/import_piper.hpp"
+#include "sim/io/import_simai_topo.hpp"
 #include "sim/io/import_vpipe.hpp"
 #include "sim/io/kineto_trace.hpp"
 #include "sim/io/megatron_export.hpp"
@@ -22,12 +25,14 @@
 #include "sim/io/megatron_network.hpp"
 #include "sim/io/megatron_unread.hpp"
 #include "sim/io/model_file.hpp"
+#include "sim/io/nccl_platform.hpp"
 #include "sim/io/pipedream_conf.hpp"
 #include "sim/io/pipedream_graph.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/platform_file.hpp"
 #include "sim/io/schedule_csv.hpp"
 #include "sim/io/schedule_file.hpp"
+#include "sim/io/simai_platform.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/topo_platform.hpp"
 #include "tests/io/language_chain.hpp"
@@ -166,6 +171,13 @@ void read_topo(const std::string& path) {
   static_cast<void>(topo_platform(matrix, machine));
 }
 
+void read_topology(const std::string& path) {
+  const std::string kind = "A100-SXM4-40GB";
+  NcclMachine machine{"node", {}, find_device_links(kind)};
+  machine.kind.name = kind;
+  static_cast<void>(nccl_platform(parse_nccl_topology(read_bytes_file(path), path), machine));
+}
+
 /// Reads the file as what its name says it is.
 void read_as_named(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -206,6 +218,12 @@ void read_as_named(const fs::path& path) {
     static_cast<void>(parse_nccl_tests(read_text_file(path.string()), path.string()));
   } else if (format == "kineto") {
     static_cast<void>(read_kineto_trace(path.string()));
+  } else if (format == "simai") {
+    static_cast<void>(simai_platform(parse_simai_topo(graph_text(path.string()), path.string()), "network", {}));
+  } else if (format == "astra") {
+    static_cast<void>(parse_astra_network(read_text_file(path.string()), path.string()));
+  } else if (format == "nccl-topology") {
+    read_topology(path.string());
   } else if (format == "topo") {
     read_topo(path);
   } else if (format == "megatron") {

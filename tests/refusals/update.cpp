@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 const std::string kMark = "# expect: ";
 
 bool has_file_beside(const fs::path& path) {
-  return path.extension() == ".json" || path.extension() == ".csv" || path.extension() == ".gz";
+  const fs::path extension = path.extension();
+  return extension == ".json" || extension == ".xml" || extension == ".csv" || extension == ".gz";
 }
 
 }  // namespace
