@@ -1,6 +1,7 @@
 #pragma once
 
 #include "experiments/measured/measured_site.hpp"
+#include "experiments/run/described_platform.hpp"
 #include "experiments/run/settings.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/workload/device.hpp"
