@@ -11,6 +11,7 @@
 #include "sim/io/hf_config.hpp"
 #include "sim/io/import_sailor.hpp"
 #include "sim/io/text_file.hpp"
+#include "sim/io/yaml_node.hpp"
 #include "sim/model/degrees.hpp"
 
 #include <cstdint>
