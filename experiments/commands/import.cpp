@@ -5,6 +5,7 @@
 #include "experiments/commands/import_model.hpp"
 #include "experiments/commands/import_plan.hpp"
 #include "experiments/commands/import_platform.hpp"
+#include "experiments/commands/import_sailor.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/option_text.hpp"
@@ -28,6 +29,8 @@ struct ImportOptions {
   std::vector<std::string> files;
   std::optional<std::string> device;
   std::optional<std::string> time_unit;
+  std::optional<std::string> precision;
+  std::optional<std::string> tensor;
   std::optional<std::string> model;
   std::optional<std::string> platform;
   std::optional<std::string> ranks;
@@ -60,6 +63,8 @@ const std::vector<ImportOption>& import_options() {
       {"--microbatch-size", [](const Options& o) { return o.planning.microbatch_size.has_value(); }},
       {"--device", [](const Options& o) { return o.device.has_value(); }},
       {"--time-unit", [](const Options& o) { return o.time_unit.has_value(); }},
+      {"--precision", [](const Options& o) { return o.precision.has_value(); }},
+      {"--tensor", [](const Options& o) { return o.tensor.has_value(); }},
       {"--model", [](const Options& o) { return o.model.has_value(); }},
       {"--platform", [](const Options& o) { return o.platform.has_value(); }},
       {"--ranks", [](const Options& o) { return o.ranks.has_value(); }},
@@ -168,6 +173,13 @@ const std::vector<ImportFormat>& import_formats() {
        [](const Options& o, const Settings& settings) {
          return import_dnn_partitioning_profile(model_import(o), settings);
        }},
+      {"sailor",
+       "a profile for Sailor's planner",
+       {"--model", "--device"},
+       {"--precision", "--tensor"},
+       [](const Options& o, const Settings& settings) {
+         return import_sailor_profile({o.file(), *o.model, *o.device, o.precision, o.tensor, o.output}, settings);
+       }},
       {"vpipe", "a plan of vPipe's program", kInputs, kOfPlans,
        [](const Options& o, const Settings& settings) { return import_vpipe(plan_import(o), settings); }},
       {"megatron-flags",
@@ -251,8 +263,13 @@ VerbAction configure_import(CLI::App& command) {
   add_option(command, "--time-unit", options->time_unit,
              "piper, dnn-partitioning: unit of the times in the file: s, ms, us or ns; default: s of piper, ms of "
              "dnn-partitioning");
+  add_option(command, "--precision", options->precision,
+             "sailor: in which was profiled: fp32 (default), tf32, fp16, bf16 or fp8");
+  add_option(command, "--tensor", options->tensor,
+             "sailor: tensor degree of the profile; default: 1, and only that can be a model file");
   add_option(command, "--model", options->model,
-             "plans, megatron-log: the model: a file, or the name of a shipped one");
+             "plans, megatron-log: the model: a file, or the name of a shipped one; sailor: the network that was "
+             "profiled");
   add_option(command, "--platform", options->platform,
              "plans, nccl-tests, megatron-log: the platform: a file, or the name of a shipped one");
   add_option(command, "--ranks", options->ranks,

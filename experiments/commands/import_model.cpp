@@ -65,6 +65,10 @@ std::string read_time_unit(const ModelImport& import, const std::string& usual) 
 
 }  // namespace
 
+void tell_left_out_degrees(const Settings& settings) {
+  settings.say("note: the model is that of one device; what the file says of tensor parallelism is left out");
+}
+
 Answer import_pipedream_profile(const ModelImport& import, const Settings& settings) {
   return import_graph(import, read_profiled_size(*import.microbatch_size), settings);
 }
@@ -92,9 +96,7 @@ Answer import_piper_profile(const ModelImport& import, const Settings& settings)
         "in another unit, say so: --time-unit ms",
         profile.compute_per_transfer));
   }
-  if (profile.has_further_degrees) {
-    settings.say("note: the model is that of one device; what the file says of tensor parallelism is left out");
-  }
+  if (profile.has_further_degrees) tell_left_out_degrees(settings);
   return answer;
 }
 

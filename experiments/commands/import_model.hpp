@@ -16,6 +16,9 @@ struct ModelImport {
   std::optional<std::string> output;
 };
 
+/// Says that other tensor degrees than 1 are left out.
+void tell_left_out_degrees(const Settings& settings);
+
 /// The answer of `import pipedream`: the text of the model file, or a summary of it if it is written.
 /// **Requires** a microbatch size. **Throws** InputError for a file that is no such profile, and for values of options
 /// that make no sense.

@@ -16,6 +16,7 @@
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/import_pipedream_plan.hpp"
 #include "sim/io/import_piper.hpp"
+#include "sim/io/import_sailor.hpp"
 #include "sim/io/import_simai_topo.hpp"
 #include "sim/io/import_vpipe.hpp"
 #include "sim/io/kineto_trace.hpp"
@@ -162,6 +163,12 @@ void read_plan_for_megatron(const std::string& path) {
   static_cast<void>(megatron_export(reading.plan, graph, platform, false));
 }
 
+void read_sailor(const std::string& path) {
+  const std::string network = (kVectors / "good/architecture_gpt.yaml").string();
+  const SailorRun run{parse_architecture(read_text_file(network), network), "A"};
+  static_cast<void>(import_sailor(read_text_file(path), path, run));
+}
+
 void read_topo(const std::string& path) {
   const std::string kind = "A100-SXM4-40GB";
   TopoMachine machine{"node", {}, *find_device_links(kind)};
@@ -212,6 +219,8 @@ void read_as_named(const fs::path& path) {
     static_cast<void>(import_piper(read_text_file(path.string()), path.string(), 1, "A", "s"));
   } else if (format == "dnn-partitioning") {
     static_cast<void>(import_dnn_partitioning(read_text_file(path.string()), path.string(), 1, "A", "ms"));
+  } else if (format == "sailor") {
+    read_sailor(path.string());
   } else if (format == "vpipe") {
     read_vpipe(path.string());
   } else if (format == "nccl") {
