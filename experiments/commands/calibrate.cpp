@@ -56,6 +56,7 @@ Answer answer_calibrate(const CalibrateOptions& options, const Settings& setting
   const MeasuredSite site = only_site(parse_measured_steps(read_text_file(options.file), options.file).steps, options);
   refuse_overwriting(options.output, OutputKind::DeviceFile, files_read_by({options.file}, {site}, options.site));
   const DescribedPlatform described = load_described_platform(site.platform);
+  tell_remarks(described.remarks, settings);
   const DeviceDescription device = device_of_site(site, described, options.site.device, settings);
   const Platform platform = build_platform(described.spec);
   const Calibration calibration = options.fit ? calibrate(device, platform, site.steps, constants_of(*options.fit))

@@ -179,8 +179,9 @@ Description describe(const DescribeOptions& options, const Settings& settings) {
   tell_remarks(file_remarks(source.text, source.path), settings);
   if (format == "model") return describe_model(load_model({source}, choice, {}, nullptr).model);
   if (format == "platform") {
-    return describe_platform(
-        build_platform(with_device_files(parse_platform(source.text, source.path), source.path).spec));
+    DescribedPlatform described = with_device_files(parse_platform(source.text, source.path), source.path);
+    tell_remarks(described.remarks, settings);
+    return describe_platform(build_platform(std::move(described.spec)));
   }
   return describe_device_in(parse_device(source.text, source.path), source.path, options);
 }

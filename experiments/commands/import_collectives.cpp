@@ -31,6 +31,7 @@ Answer import_collectives(const CollectivesImport& import, const Settings& setti
   }
   spec.collectives = with_constants(spec.collectives, fit);
   spec.origins.collectives = Origin::Measured;
+  spec = written_beside(import.output, std::move(spec), find_input(import.platform, InputKind::Platform));
   const std::string yaml = write_platform(spec);
   const std::string json = to_json(platform_record(spec));
   if (!names_file(import.output)) return {.text = yaml, .json = json};

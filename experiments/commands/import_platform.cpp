@@ -23,8 +23,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -110,20 +108,13 @@ std::string commented(const std::vector<std::string>& remarks, const std::string
   return text + yaml;
 }
 
-/// The path of a file from the folder where the output lies.
-std::string beside_output(const std::string& file, const std::optional<std::string>& output) {
-  const std::filesystem::path folder =
-      names_file(output) ? std::filesystem::absolute(*output).parent_path() : std::filesystem::current_path();
-  return std::filesystem::absolute(file).lexically_normal().lexically_relative(folder.lexically_normal()).string();
-}
-
 Answer answer_of(const PlatformImport& import, const std::string& first_remark, const DeviceDescription& device,
                  TopoPlatform platform, const InputPlace& place) {
   check_links(platform.spec, place);
   if (find_device(import.device)) {
     platform.spec.origins.updates = Origin::Published;
   } else {
-    for (DeviceKind& kind : platform.spec.device_kinds) kind.device_file = beside_output(import.device, import.output);
+    for (DeviceKind& kind : platform.spec.device_kinds) kind.device_file = path_beside(import.output, import.device);
   }
   platform.remarks.insert(platform.remarks.begin(),
                           {first_remark, "memory, update_bandwidth: those of " + device.name + "; " + device.source,

@@ -74,6 +74,7 @@ Answer answer_validate(const ValidateOptions& options, const Settings& settings)
   std::vector<std::string> saved;
   for (const MeasuredSite& site : read.sites) {
     const DescribedPlatform described = load_described_platform(site.platform);
+    tell_remarks(described.remarks, settings);
     const DeviceDescription device = device_of_site(site, described, options.site.device, settings);
     const Platform platform = build_platform(described.spec);
     validations.push_back(validate(site, platform, device));

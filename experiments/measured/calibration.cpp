@@ -11,6 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -19,6 +23,7 @@ constexpr double kNoticeable = 0.01;               ///< least |d log time / d lo
 constexpr double kConfused = 0.95;                 ///< correlations from here on are named
 constexpr double kKnown = 0.5;                     ///< of a constant; a larger error says that its value is open
 constexpr double kAtBound = 0.999;                 ///< of a share
+constexpr double kUsualNoise = 0.03;               ///< of measured steps, before their residuals are known
 constexpr double kFarthest = 12.0;                 ///< of a coordinate from its start: a factor of some 160,000
 constexpr double kProbe = 1e-4;                    ///< of a coordinate, for derivatives
 constexpr std::array kTriedFactors = {4.0, 16.0};  ///< of a constant that has no effect where it starts
@@ -146,21 +151,23 @@ void fit_effective(StepFit& fit, const std::vector<FittedValue>& values) {
   }
 }
 
-/// Adds how well the steps determine the constants where the fit ended.
-void add_determination(StepFit& fit, Calibration& calibration) {
+/// By constant, and then by step.
+using Slopes = std::vector<std::vector<double>>;
+
+/// Adds how well steps with these residuals determine the constants, by how their times change with these.
+void add_determination(const Slopes& slopes, const std::vector<double>& residuals, Calibration& calibration) {
   Derivatives derivatives;
   std::vector<std::size_t> positions;
+  calibration.confusions.clear();
   for (std::size_t c = 0; c < calibration.constants.size(); ++c) {
     FittedValue& value = calibration.constants[c];
-    value.after = value.constant.get(fit.device());
-    std::vector<double> slopes = fit.elasticities(value.constant);
-    value.rows = StepFit::counted_rows(slopes);
+    value.rows = StepFit::counted_rows(slopes[c]);
     if (value.rows == 0) continue;
-    derivatives.push_back(std::move(slopes));
+    derivatives.push_back(slopes[c]);
     positions.push_back(c);
   }
   if (derivatives.empty()) return;
-  const Determination found = determination(derivatives, fit.residuals());
+  const Determination found = determination(derivatives, residuals);
   for (std::size_t a = 0; a < positions.size(); ++a) {
     if (!found.errors.empty()) calibration.constants[positions[a]].error = found.errors[a];
     for (std::size_t b = a + 1; b < positions.size(); ++b) {
@@ -190,19 +197,51 @@ std::optional<LeftConstant> undetermined(const Calibration& calibration) {
   return LeftConstant{left.constant.name, "the steps hardly tell it from " + quote(kept.constant.name)};
 }
 
-/// The usual constants of which the device has a value; the first ones, if there are few steps.
-std::vector<std::string> usual_names(const DeviceDescription& device, std::size_t steps,
-                                     std::vector<LeftConstant>& left) {
-  std::vector<std::string> names;
+/// The usual constants of which the device has a value, where it has them, or several times it if they have an effect
+/// only there; with how steps change with each.
+Slopes slopes_of_usual(StepFit& fit, std::vector<FittedValue>& values) {
+  Slopes slopes;
   for (const DeviceConstant& constant : all_device_constants()) {
     const bool is_usual = std::ranges::find(usual_constants(), constant.name) != usual_constants().end();
-    if (!is_usual || constant.get(device) <= 0) continue;
-    if (names.empty() || names.size() + 1 < steps) {
-      names.push_back(constant.name);
-    } else {
-      left.push_back({constant.name, "there are too few steps"});
-    }
+    const double value = constant.get(fit.device());
+    if (!is_usual || value <= 0) continue;
+    std::vector<double> slope = fit.elasticities(constant);
+    if (StepFit::counted_rows(slope) == 0 && fit.moves_into_effect(constant)) slope = fit.elasticities(constant);
+    values.push_back({constant, value, value, 0, std::nullopt});
+    slopes.push_back(std::move(slope));
   }
+  return slopes;
+}
+
+/// The constant with which times change least.
+std::size_t weakest(const Slopes& slopes) {
+  const auto effect = [](const std::vector<double>& slope) {
+    return std::transform_reduce(slope.begin(), slope.end(), 0.0, std::plus<>(), [](double s) { return std::abs(s); });
+  };
+  return static_cast<std::size_t>(std::ranges::min_element(slopes, {}, effect) - slopes.begin());
+}
+
+/// The names of the usual constants that steps with usual noise would determine, so that no fit is lost on the others.
+std::vector<std::string> determined_names(StepFit& fit, std::size_t steps, std::vector<LeftConstant>& left) {
+  Calibration start;
+  Slopes slopes = slopes_of_usual(fit, start.constants);
+  while (start.constants.size() > 1) {
+    std::optional<LeftConstant> next;
+    if (start.constants.size() >= steps) {
+      next = LeftConstant{start.constants[weakest(slopes)].constant.name, "there are too few steps"};
+    } else {
+      add_determination(slopes, std::vector<double>(steps, kUsualNoise), start);
+      next = undetermined(start);
+    }
+    if (!next) break;
+    const auto is_next = [&](const FittedValue& value) { return value.constant.name == next->name; };
+    const auto found = std::ranges::find_if(start.constants, is_next);
+    slopes.erase(slopes.begin() + (found - start.constants.begin()));
+    start.constants.erase(found);
+    left.push_back(*next);
+  }
+  std::vector<std::string> names;
+  for (const FittedValue& value : start.constants) names.push_back(value.constant.name);
   return names;
 }
 
@@ -232,7 +271,12 @@ Calibration calibrate(const DeviceDescription& device, const Platform& platform,
   const std::vector<double> before = times.at(device);
   StepFit fit(device, times, steps);
   fit_effective(fit, calibration.constants);
-  add_determination(fit, calibration);
+  Slopes slopes;
+  for (FittedValue& value : calibration.constants) {
+    value.after = value.constant.get(fit.device());
+    slopes.push_back(fit.elasticities(value.constant));
+  }
+  add_determination(slopes, fit.residuals(), calibration);
   calibration.device = fit.device();
   const std::vector<double> after = times.at(calibration.device);
   for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -244,7 +288,9 @@ Calibration calibrate(const DeviceDescription& device, const Platform& platform,
 Calibration calibrate_usual(const DeviceDescription& device, const Platform& platform,
                             const std::vector<MeasuredStep>& steps) {
   std::vector<LeftConstant> left;
-  std::vector<std::string> names = usual_names(device, steps.size(), left);
+  StepTimes times(steps, platform, device);
+  StepFit start(device, times, steps);
+  std::vector<std::string> names = determined_names(start, steps.size(), left);
   while (true) {
     Calibration calibration = calibrate(device, platform, steps, names);
     const auto next = names.size() > 1 ? undetermined(calibration) : std::nullopt;

@@ -70,11 +70,11 @@ struct Calibration {
 [[nodiscard]] Calibration calibrate(const DeviceDescription& device, const Platform& platform,
                                     const std::vector<MeasuredStep>& steps, const std::vector<std::string>& names);
 
-/// Fits those usual constants that the steps determine. As long as one is not, it stays as the device has it, and the
-/// others are fitted anew: what no step depends on first, then what ended at a bound, then what has the largest
-/// standard error above a half, then the less known one of two that are hardly told apart. There are fewer constants
-/// than steps, if there are several.
-/// **Requires** and **throws** as `calibrate`. **Cost** a fit for each that is left.
+/// Fits those usual constants that the steps determine; the others stay as the device has them. What steps with usual
+/// noise could not determine where the fit starts is left out before, and what they do not determine where it ended
+/// after: what no step depends on first, then what ended at a bound, then what has the largest standard error above a
+/// half, then the less known one of two that are hardly told apart. There are fewer constants than steps, if there are
+/// several. **Requires** and **throws** as `calibrate`. **Cost** one fit, and another for each that is left out after.
 [[nodiscard]] Calibration calibrate_usual(const DeviceDescription& device, const Platform& platform,
                                           const std::vector<MeasuredStep>& steps);
 

@@ -21,7 +21,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kEvenRow = 8;             ///< values of 16 bit in 16 bytes
+constexpr std::int64_t kEvenRow = 16;            ///< bytes
 constexpr std::int64_t kMegatronMultiple = 128;  ///< its flag --make-vocab-size-divisible-by, of each member
 
 /// The same error at the row of the step, unless it is one of a file that the row names.
@@ -47,9 +47,10 @@ void require_runs(const MeasuredStep& step, const LayerGraph& graph, const Platf
 }
 
 /// A remark on a vocabulary whose rows are odd on each of so many members; none if they are not.
-std::optional<std::string> remark_on_vocabulary(const Architecture& network, std::int64_t members) {
+std::optional<std::string> remark_on_vocabulary(const Architecture& network, std::int64_t members,
+                                                Precision precision) {
   const std::int64_t words = network.sizes ? network.sizes->vocabulary.value_or(0) : 0;
-  if (words % (kEvenRow * members) == 0) return std::nullopt;
+  if (words * value_bytes(precision) % (kEvenRow * members) == 0) return std::nullopt;
   const std::int64_t multiple = kMegatronMultiple * members;
   const std::string among = members == 1 ? "" : fmt::format(" for {} devices", members);
   return fmt::format(
@@ -133,7 +134,7 @@ std::size_t StepTimes::network_of(const MeasuredStep& step, const DeviceDescript
     }
   }
   Architecture architecture = architecture_of(step);
-  if (const auto text = remark_on_vocabulary(architecture, step.degrees.tensor)) remark(*text);
+  if (const auto text = remark_on_vocabulary(architecture, step.degrees.tensor, device.precision)) remark(*text);
   if (is_selective) architecture = with_selective_recompute(std::move(architecture));
   networks_.push_back({step.model, step.sizes, step.sequence, is_selective,
                        retimed_profile(architecture, device, step.microbatch_size, Granularity::Block, step.degrees)});

@@ -270,11 +270,13 @@ Inputs load_inputs(const std::string& model, const std::string& platform, const 
   DescribedPlatform described = with_device_files(
       parse_with(platform_file, overrides.platform, "--set platform.", inputs.platform_hash, parse_platform),
       platform_file.path);
+  inputs.platform_hash = with_device_files(inputs.platform_hash, described.spec, platform_file.path);
   if (source.needs_platform) load(&described);
   inputs.model = std::move(named.model);
   inputs.model_hash = std::move(named.hash);
   inputs.computed = std::move(named.computed);
   inputs.remarks = remarks_on(platform_file, overrides.platform);
+  inputs.remarks.insert(inputs.remarks.end(), described.remarks.begin(), described.remarks.end());
   if (!source.needs_platform) named.remarks = remarks_on(source.file, overrides.model);
   inputs.remarks.insert(inputs.remarks.end(), named.remarks.begin(), named.remarks.end());
   if (!source.needs_platform && !described.devices.empty()) inputs.remarks.push_back(remark_on_files(source.file.path));

@@ -1,5 +1,6 @@
 #include "experiments/run/plan_input.hpp"
 
+#include "experiments/run/described_platform.hpp"
 #include "experiments/run/named_model.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -46,8 +47,9 @@ std::vector<std::string> places_of(const NamedInput& input, const std::string& p
   return places;
 }
 
-/// Whether a file has the hash of the input, as it is or with what the plan chooses.
+/// Whether a file has the hash of the input, as it is, with its device files or with what the plan chooses.
 bool has_hash(const NamedInput& input, const FileText& file) {
+  if (input.kind == InputKind::Platform) return platform_hash(file) == input.hash;
   return sha256(file.text) == input.hash || chosen_hash(file, input.choice) == input.hash;
 }
 

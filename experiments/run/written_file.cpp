@@ -195,6 +195,12 @@ void write_file_atomically(const std::string& path, std::string_view content) {
 
 bool names_file(const std::optional<std::string>& output) { return output && *output != "-"; }
 
+std::string path_beside(const std::optional<std::string>& output, const std::string& file) {
+  const std::filesystem::path folder =
+      names_file(output) ? std::filesystem::absolute(*output).parent_path() : std::filesystem::current_path();
+  return std::filesystem::weakly_canonical(file).lexically_relative(std::filesystem::weakly_canonical(folder)).string();
+}
+
 void refuse_overwriting(const std::optional<std::string>& output, OutputKind kind,
                         const std::vector<std::string>& inputs) {
   if (!names_file(output)) return;

@@ -45,6 +45,9 @@ inline const std::string kSavedCommandsStart = "# Commands that simulate saved p
 /// Whether the user names a file with --output. `-` is standard output.
 [[nodiscard]] bool names_file(const std::optional<std::string>& output);
 
+/// The path of a file from the folder where the output lies, or from the current one if no file is named.
+[[nodiscard]] std::string path_beside(const std::optional<std::string>& output, const std::string& file);
+
 /// Refuses, before any work, an output that would replace a file which the command reads, or one that is not of the
 /// kind to be written. **Throws** InputError if the file `output` is one of `inputs`, if it exists, is not empty and is
 /// something else, or if its folder is missing.

@@ -107,9 +107,11 @@ void check_values(const Manifest& manifest, const CellSpec& cell) {
 }
 
 HashedInput<Platform> load_platform(const Manifest& manifest, const CellSpec& cell) {
+  const StudyFile& file = find_file(manifest, "platform", cell.platform);
   HashedInput<Platform> platform;
-  platform.input = build_platform(
-      load(find_file(manifest, "platform", cell.platform), cell.platform_values, platform.hash, parse_platform));
+  PlatformSpec spec = load(file, cell.platform_values, platform.hash, parse_platform);
+  platform.hash = with_device_files(platform.hash, spec, file.path);
+  platform.input = build_platform(std::move(spec));
   return platform;
 }
 

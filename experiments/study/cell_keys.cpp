@@ -16,6 +16,7 @@
 #include "experiments/study/vary_keys.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/json.hpp"
 #include "sim/io/model_computed.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/noise.hpp"
@@ -267,6 +268,16 @@ const std::vector<CellKey>& plain_keys() {
   return kKeys;
 }
 
+/// A value of a model or a platform, which is checked when the file is read. Device files are no such values: a study is
+/// resumed by the content of its files, which it has to know before its cells.
+void read_file_value(const std::string& name, const YamlNode& node, Keys& into) {
+  const Detail value = read_detail(node, study_limits::kMostNodes);
+  if (name.ends_with(".device_file") || to_json(value, -1).find("\"device_file\":") != std::string::npos) {
+    node.fail("the values of a study name no device file", "name it in a platform file, and that in the study");
+  }
+  set_key(into, name, value);
+}
+
 }  // namespace
 
 void read_cell_key(const std::string& name, const YamlNode& node, Keys& into) {
@@ -279,7 +290,7 @@ void read_cell_key(const std::string& name, const YamlNode& node, Keys& into) {
   } else if (name.starts_with("tag.") && !name.ends_with('.')) {
     read_tag(name, node, into);
   } else if ((name.starts_with("model.") || name.starts_with("platform.")) && !name.ends_with('.')) {
-    set_key(into, name, read_detail(node, study_limits::kMostNodes));  // checked when the file is read
+    read_file_value(name, node, into);
   } else if (is_option_key(name)) {
     read_option_key(name, node, into);
   } else {

@@ -12,7 +12,6 @@
 #include "sim/base/text.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/json.hpp"
-#include "sim/io/platform_file.hpp"
 #include "sim/io/sha256.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/replay/engine_version.hpp"
@@ -79,25 +78,11 @@ std::string cell_key(const Cell& cell, const std::map<NamedFile, std::string>& h
       -1));
 }
 
-/// Of a platform with its device files.
-std::string hash_of_platform(const std::string& path) {
-  const std::string text = read_text_file(path);
-  std::string hash = sha256(text);
-  try {
-    for (const std::string& file : device_files(parse_platform(text, path), path)) {
-      hash = sha256(hash + read_text_file(file));
-    }
-  } catch (const InputError&) {
-    return hash;  // its cells will say what is wrong
-  }
-  return hash;
-}
-
 }  // namespace
 
 std::string hash_of(const std::string& kind, const std::string& path) {
   if (kind == "planner") return sha256(read_bytes_file(path));
-  if (kind == "platform") return hash_of_platform(path);
+  if (kind == "platform") return platform_hash({path, read_text_file(path)});
   if (kind != "events") return sha256(read_text_file(path));
   try {
     return load_event_models(load_events(path, path), {}).sha256;

@@ -151,6 +151,7 @@ std::vector<std::string> seeds(const Target& target) {
     for (const auto& entry : fs::directory_iterator(fs::path(STAGECRAFT_SOURCE_DIR) / source.folder)) {
       const std::string name = entry.path().filename().string();
       const bool is_data = !name.ends_with(".expect") && !name.ends_with(".md");
+      if (!entry.is_regular_file()) continue;
       if (is_data && name.starts_with(source.prefix) && entry.file_size() <= kLargestSeed)
         paths.push_back(entry.path());
     }

@@ -112,6 +112,11 @@ TEST_CASE("validation: a vocabulary with odd rows is remarked on once for each s
   CHECK(validation.remarks[0].find("30522 words") != std::string::npos);
   CHECK(validation.remarks[0].ends_with("pads it to 30592"));
   CHECK(validation.remarks[1].ends_with("pads it to 30720 for 2 devices"));
+  const MeasuredTable even = parse_measured_steps(
+      "model,microbatch_size,global_batch,tensor,iteration_time,precision\nbert-base,2,16,1,2 s,tf32\n", "s.csv");
+  DeviceDescription single = device();
+  single.precision = Precision::Fp32;  // four of its values are 16 bytes, and 30522 words no multiple of four
+  CHECK(validate(measured_sites(even.steps, {"dgx-a100", {}}).front(), dgx(), single).remarks.size() == 1);
 }
 
 TEST_CASE("validation: what was measured again shows the noise") {

@@ -3,6 +3,7 @@
 #include "sim/io/device_file.hpp"
 #include "sim/workload/catalogue.hpp"
 #include "tests/experiments/commands/toy.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -21,7 +22,7 @@ const std::string kKind = "A100-SXM4-80GB";
 /// A platform of four devices of a kind that the catalogue has, and one whose kind has a device file beside it.
 struct Described : Folder {
   std::string known = file("known.yaml");
-  std::string own = file("own.yaml");
+  std::string own = file("four.yaml");
   std::string device = file("gpus/mine.yaml");
   Described() {
     std::filesystem::create_directory(path / "gpus");
@@ -92,7 +93,11 @@ TEST_CASE("device files: a plan is simulated by what its platform's device file 
   platforms.write_device_with(halve_linear);
   const double after = platforms.simulated(platforms.own);
   CHECK(after > 1.1 * before);
+  const Ran changed = run({"simulate", platforms.file("plan.yaml")});
+  CHECK(changed.code == 0);
+  CHECK(changed.err.find("the plan was made for another platform file") != std::string::npos);
   CHECK(platforms.time_on(platforms.own) == after);
+  CHECK(run({"simulate", platforms.file("plan.yaml")}).err.find("another platform") == std::string::npos);
 }
 
 TEST_CASE("device files: steps are predicted by that of their platform as by --device") {
@@ -126,6 +131,34 @@ TEST_CASE("device files: a study's platform has another hash after a change of o
   CHECK(hash_of("platform", platforms.own) == hash);
 }
 
+TEST_CASE("device files: the values of a study name none, because it could not tell that one has changed") {
+  const Described platforms;
+  for (const char* values : {"platform.device_kinds.mine.device_file: gpus/mine.yaml",
+                             "platform.device_kinds.mine: {memory: 80 GiB, device_file: gpus/mine.yaml}"}) {
+    CAPTURE(values);
+    write(platforms.file("study.yaml"),
+          "schema: stagecraft/study/1\nstudy: s\nbase: {model: gpt2-small, platform: four.yaml, planner: uniform, "
+          "microbatches: 4}\nmatrix: {" +
+              std::string(values).replace(std::string(values).find(": "), 2, ": [") + "]}\n");
+    const Ran ran = run({"run", platforms.file("study.yaml"), "--out", platforms.file("out")});
+    CHECK(ran.code == 2);
+    CHECK(ran.err.find("the values of a study name no device file") != std::string::npos);
+  }
+}
+
+TEST_CASE("device files: a platform that is written to another folder still finds its own") {
+  const Described platforms;
+  std::filesystem::create_directories(platforms.path / "a/b");
+  std::filesystem::create_directory_symlink("a/b", platforms.path / "linked");
+  const std::string table = STAGECRAFT_SOURCE_DIR "/tests/vectors/commands/nccl_pair.txt";
+
+  const std::string moved = platforms.file("linked/moved.yaml");
+  const Ran ran = run({"import", "nccl-tests", table, "--platform", platforms.own, "-o", moved});
+  REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  CHECK(run({"describe", moved}).code == 0);
+  CHECK(read(moved).find("../../gpus/mine.yaml") != std::string::npos);
+}
+
 TEST_CASE("device files: what is missing or has no use is said") {
   const Described platforms;
   const auto error_of = [](const std::vector<std::string>& words) {
@@ -144,6 +177,13 @@ TEST_CASE("device files: what is missing or has no use is said") {
     const std::string error = error_of(verb == std::string("plan") ? platforms.words(platforms.own) : describing);
     CHECK(error.find(platforms.device) != std::string::npos);
   }
+}
+
+TEST_CASE("device files: another memory than the platform's is remarked on") {
+  const Described platforms;
+  CHECK(run({"describe", platforms.own}).err.empty());
+  platforms.write_device_with([](DeviceDescription& device) { device.memory = Bytes(1 << 30); });
+  CHECK(run({"describe", platforms.own}).err.find("the 80 GiB of the platform count, not 1 GiB") != std::string::npos);
 }
 
 TEST_CASE("device files: the figures of a model file stay as they are, and a note says so") {
