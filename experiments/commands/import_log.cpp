@@ -14,6 +14,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 namespace stagecraft {
@@ -39,7 +40,7 @@ std::string name_in_table(const std::string& option, const std::string& text,
 
 /// A row, and what is told of it.
 struct ImportedLog {
-  std::vector<std::string> row;
+  LoggedStep step;
   std::string name;
   LoggedTimes times;
 
@@ -65,16 +66,16 @@ ImportedLog import_one_log(const LogImport& import, const std::string& file, std
   ImportedLog imported;
   imported.times = measured_times(log, warmup);
   imported.name = name_in_table("FILE", file_stem(file), std::nullopt);
-  const LoggedNames names{imported.name, name_in_table("--model", import.model, import.output),
+  const LoggedNames names{imported.name, name_in_table("--model", import.model, import.output), import.model,
                           import.platform ? name_in_table("--platform", *import.platform, import.output) : "",
                           source_of(imported.times, warmup)};
-  imported.row = logged_step(flags_of_log(import, log, file), log, imported.times, names);
+  imported.step = logged_step(flags_of_log(import, log, file), log, imported.times, names);
   return imported;
 }
 
 Detail record_of(const ImportedLog& log) {
   Detail::Record fields;
-  for (std::size_t i = 0; i < log.row.size(); ++i) fields.emplace_back(logged_columns()[i], log.row[i]);
+  for (std::size_t i = 0; i < log.step.fields.size(); ++i) fields.emplace_back(logged_columns()[i], log.step.fields[i]);
   return Detail::Record{{"iteration_time_s", log.times.median.value()},
                         {"lines", log.times.lines},
                         {"relative_standard_deviation", log.times.relative_deviation},
@@ -84,7 +85,7 @@ Detail record_of(const ImportedLog& log) {
 
 std::string table_of(const std::vector<ImportedLog>& logs) {
   std::string table = fmt::format("{}\n", fmt::join(logged_columns(), ","));
-  for (const ImportedLog& log : logs) table += fmt::format("{}\n", fmt::join(log.row, ","));
+  for (const ImportedLog& log : logs) table += fmt::format("{}\n", fmt::join(log.step.fields, ","));
   return table;
 }
 
@@ -94,15 +95,26 @@ std::string summary_line(const ImportedLog& log) {
                      100.0 * log.relative_error());
 }
 
+/// Says what is told of the rows, each once.
+void tell_notes(const std::vector<ImportedLog>& logs, const Settings& settings) {
+  std::set<std::string> told;
+  for (const ImportedLog& log : logs) {
+    for (const std::string& note : log.step.notes) {
+      if (told.insert(note).second) settings.say("note: " + note);
+    }
+  }
+}
+
 }  // namespace
 
-Answer import_megatron_log(const LogImport& import, const Settings&) {
+Answer import_megatron_log(const LogImport& import, const Settings& settings) {
   std::vector<std::string> files_read = import.files;
   if (import.flags) files_read.push_back(*import.flags);
   refuse_overwriting(import.output, OutputKind::StepTable, files_read);
   const std::int64_t warmup = read_count_option("--warmup", import.warmup, 0, kMostWarmup).value_or(kUsualWarmup);
   std::vector<ImportedLog> logs;
   for (const std::string& file : import.files) logs.push_back(import_one_log(import, file, warmup));
+  tell_notes(logs, settings);
   const std::string table = table_of(logs);
   static_cast<void>(parse_measured_steps(table, import.output.value_or("-")));
   Detail::Record record;

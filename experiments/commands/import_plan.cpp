@@ -173,22 +173,6 @@ void check_recompute(const MegatronRun& run, const MegatronFlags& flags, const I
       *has ? "add --recompute-granularity selective" : "'stagecraft model --selective-recompute' has others");
 }
 
-void tell_flags(const std::string& what, const std::vector<std::string>& flags, const Settings& settings) {
-  if (flags.empty()) return;
-  std::string names;
-  for (const std::string& flag : flags) names += (names.empty() ? "" : ", ") + flag;
-  settings.say("note: " + what + ": " + names);
-}
-
-void tell_unread(const UnreadFlags& unread, const std::vector<std::string>& not_compared, const Settings& settings) {
-  std::vector<std::string> of_network = not_compared;
-  of_network.insert(of_network.end(), unread.of_network.begin(), unread.of_network.end());
-  tell_flags("not used, for they change neither time nor memory", unread.without_effect, settings);
-  tell_flags("not compared with the network of the model", of_network, settings);
-  tell_flags("not modelled, though they change time or memory", unread.not_modelled, settings);
-  tell_flags("not read, for this program does not know them", unread.unknown, settings);
-}
-
 std::vector<std::string> files_read(const PlanImport& import) {
   std::vector<std::string> files{import.file, import.inputs.model, import.inputs.platform.platform};
   if (import.ranks) files.push_back(*import.ranks);
@@ -231,7 +215,7 @@ Answer import_megatron(const PlanImport& import, const Settings& settings) {
   const MegatronPlan plan = megatron_plan(run, flags, graph, network_units(graph), std::ssize(inputs.platform.devices));
   std::vector<std::string> not_compared = compare_network(network, run, flags, network_sizes(inputs.model), graph);
   check_recompute(run, flags, inputs, not_compared);
-  tell_unread(unread, not_compared, settings);
+  for (const std::string& note : megatron_notes(run, flags, unread, not_compared)) settings.say("note: " + note);
   PlanningChoices choices;
   choices.schedule = plan.schedule;
   choices.microbatches = plan.microbatches;

@@ -1,6 +1,7 @@
 #include "experiments/commands/saved_steps.hpp"
 
 #include "experiments/commands/plan_folder.hpp"
+#include "experiments/measured/step_network.hpp"
 #include "experiments/measured/step_times.hpp"
 #include "experiments/run/named_model.hpp"
 #include "experiments/run/written_file.hpp"

@@ -1,9 +1,13 @@
 #include "experiments/measured/logged_step.hpp"
 
+#include "experiments/measured/logged_network.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/layout_string.hpp"
 #include "sim/io/megatron_import.hpp"
+#include "sim/io/megatron_network.hpp"
 #include "sim/io/megatron_run.hpp"
+#include "sim/io/megatron_unread.hpp"
+#include "sim/io/network_units.hpp"
 #include "sim/model/optimizer_recipe.hpp"
 
 #include <algorithm>
@@ -69,10 +73,8 @@ std::int64_t batch_of(const MegatronRun& run, const MegatronLog& log, std::int64
 using Fields = std::map<std::string, std::string>;
 
 /// The stages: `layout`, where they are not equal, or `chunks`.
-void set_stages(const MegatronRun& run, const MegatronFlags& flags, Fields& fields) {
+void set_stages(const MegatronRun& run, const std::vector<LayoutStage>& layout, Fields& fields) {
   if (run.pipeline == 1) return;
-  if (!run.blocks) refuse_flag(flags, "num-layers", "is required with a pipeline");
-  const std::vector<LayoutStage> layout = megatron_layout(run, flags, *run.blocks);
   const MegatronSplit& split = run.split;
   if (run.layout || split.first || split.last || split.counts_embedding || split.counts_loss) {
     fields["layout"] = write_layout(layout);
@@ -81,8 +83,7 @@ void set_stages(const MegatronRun& run, const MegatronFlags& flags, Fields& fiel
   }
 }
 
-void set_training(const MegatronRun& run, std::int64_t replicas, Fields& fields) {
-  const TrainingChoice training = megatron_training(run, replicas);
+void set_training(const MegatronRun& run, const TrainingChoice& training, Fields& fields) {
   fields["zero"] = std::to_string(run.zero);
   fields["optimizer"] = to_string(run.recipe);
   fields["gradient_bucket"] = std::to_string(training.gradient_bucket.value_or(Bytes(0)).value()) + " B";
@@ -93,18 +94,24 @@ void set_training(const MegatronRun& run, std::int64_t replicas, Fields& fields)
 
 const std::vector<std::string>& logged_columns() {
   static const std::vector<std::string> names = {
-      "name",         "framework", "model", "platform",  "precision",       "sequence",  "microbatch_size",
-      "global_batch", "pipeline",  "data",  "tensor",    "context",         "expert",    "sequence_parallel",
-      "chunks",       "layout",    "zero",  "optimizer", "gradient_bucket", "recompute", "iteration_time",
-      "source"};
+      "name",         "framework", "model", "platform",        "precision",       "sequence",   "microbatch_size",
+      "global_batch", "pipeline",  "data",  "tensor",          "context",         "expert",     "sequence_parallel",
+      "chunks",       "layout",    "zero",  "optimizer",       "gradient_bucket", "recompute",  "iteration_time",
+      "layers",       "hidden",    "heads", "key_value_heads", "feed_forward",    "vocabulary", "source"};
   return names;
 }
 
-std::vector<std::string> logged_step(MegatronFlags flags, const MegatronLog& log, const LoggedTimes& times,
-                                     const LoggedNames& names) {
+LoggedStep logged_step(MegatronFlags flags, const MegatronLog& log, const LoggedTimes& times,
+                       const LoggedNames& names) {
+  if (log.words) flags.add(*log.words);
   const MegatronRun run = read_megatron_run(flags);
+  const MegatronNetwork said = read_megatron_network(flags);
+  const UnreadFlags unread = unread_flags(flags);
   refuse_unsaid(run, flags);
   const std::int64_t replicas = replicas_in(run, flags);
+  const LoggedNetwork network = logged_network(names.network, run, said, flags);
+  const NetworkUnits units = network_units(network.graph);
+  const MegatronPlan plan = megatron_plan(run, flags, network.graph, units, *run.ranks);
   Fields fields{{"name", names.name},
                 {"framework", "megatron-lm"},
                 {"model", names.model},
@@ -121,11 +128,13 @@ std::vector<std::string> logged_step(MegatronFlags flags, const MegatronLog& log
                 {"sequence_parallel", run.degrees.sequence ? "true" : "false"},
                 {"iteration_time", format_seconds(times.median)},
                 {"source", names.source}};
-  set_stages(run, flags, fields);
-  set_training(run, replicas, fields);
-  std::vector<std::string> row;
-  for (const std::string& column : logged_columns()) row.push_back(fields[column]);
-  return row;
+  for (const auto& [column, size] : network.sizes) fields[column] = std::to_string(std::get<std::int64_t>(size.value));
+  set_stages(run, megatron_layout(run, flags, std::ssize(units.blocks)), fields);
+  set_training(run, plan.training, fields);
+  LoggedStep step{{}, megatron_notes(run, flags, unread, network.not_compared)};
+  step.notes.insert(step.notes.end(), network.remarks.begin(), network.remarks.end());
+  for (const std::string& column : logged_columns()) step.fields.push_back(fields[column]);
+  return step;
 }
 
 }  // namespace stagecraft

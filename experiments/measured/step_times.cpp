@@ -1,12 +1,9 @@
 #include "experiments/measured/step_times.hpp"
 
 #include "experiments/measured/measured_plan.hpp"
-#include "experiments/run/named_model.hpp"
+#include "experiments/measured/step_network.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/text.hpp"
-#include "sim/io/architecture_file.hpp"
-#include "sim/io/hf_config.hpp"
-#include "sim/io/yaml_node.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/workload/build_model.hpp"
 
@@ -14,7 +11,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -30,11 +26,6 @@ constexpr std::int64_t kMegatronMultiple = 128;  ///< its flag --make-vocab-size
   InputPlace place = step.place;
   place.key = error.place().key;
   throw InputError(error.message(), place, error.hint());
-}
-
-[[noreturn]] void refuse_sizes(const MeasuredStep& step) {
-  throw InputError("the sizes of " + quote(step.model) + " are fixed", {"", 0, 0, step.sizes.front().first},
-                   "an architecture file has sizes that a row may replace");
 }
 
 /// **Throws** InputError where the schedule cannot run the plan. What a schedule advises are options of planners.
@@ -61,37 +52,8 @@ std::optional<std::string> remark_on_vocabulary(const Architecture& network, std
 
 }  // namespace
 
-FileText network_file(const MeasuredStep& step) {
-  const std::string base = std::filesystem::path(step.place.file).parent_path().string();
-  ModelSource source = find_model(step.model, {}, base);
-  if (is_description(source.file)) return std::move(source.file);
-  throw InputError(quote(step.model) + " is no network", {},
-                   "the constants of a device change no figures of a model file; give a name from 'stagecraft list "
-                   "architectures', an architecture file or a config.json");
-}
-
 void StepTimes::remark(const std::string& text) {
   if (std::ranges::find(remarks_, text) == remarks_.end()) remarks_.push_back(text);
-}
-
-/// The network of a step: known by name, or of a file beside the table.
-Architecture StepTimes::architecture_of(const MeasuredStep& step) {
-  if (is_network(step.model)) {
-    if (!step.sizes.empty()) refuse_sizes(step);
-    return known_network(step.model, {.computed = {.sequence = step.sequence}, .prefix = ""});
-  }
-  const FileText file = network_file(step);
-  if (is_hf_config(parse_yaml(file.text, file.path))) {
-    if (!step.sizes.empty()) refuse_sizes(step);
-    HfConfig config = parse_hf_config(file.text, file.path, step.sequence);
-    for (const auto* texts : {&config.notes, &config.warnings}) {
-      for (const std::string& text : *texts) remark(file.path + ": " + text);
-    }
-    return std::move(config.network);
-  }
-  if (step.sequence) return read_architecture_at(file, *step.sequence, {step.sizes, ""}, "sequence");
-  std::string hash;
-  return parse_with(file, step.sizes, "", hash, parse_architecture);
 }
 
 StepTimes::StepTimes(const std::vector<MeasuredStep>& steps, const Platform& platform, const DeviceDescription& device)
@@ -133,7 +95,9 @@ std::size_t StepTimes::network_of(const MeasuredStep& step, const DeviceDescript
       return n;
     }
   }
-  Architecture architecture = architecture_of(step);
+  StepNetwork found = step_network(step);
+  for (const std::string& text : found.remarks) remark(text);
+  Architecture architecture = std::move(found.architecture);
   if (const auto text = remark_on_vocabulary(architecture, step.degrees.tensor, device.precision)) remark(*text);
   if (is_selective) architecture = with_selective_recompute(std::move(architecture));
   networks_.push_back({step.model, step.sizes, step.sequence, is_selective,

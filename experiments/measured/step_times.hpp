@@ -12,10 +12,6 @@
 
 namespace stagecraft {
 
-/// The file of the step's network. **Requires** a step whose model is not known by name.
-/// **Throws** InputError if there is none, or it describes no network.
-[[nodiscard]] FileText network_file(const MeasuredStep& step);
-
 /// The times that measured steps take without contention, by the engine with which `plan` evaluates plans, for any
 /// constants of their device. Steps that differ in their plan alone share the network.
 class StepTimes {
@@ -61,7 +57,6 @@ class StepTimes {
   std::vector<std::string> remarks_;
 
   void remark(const std::string& text);
-  [[nodiscard]] Architecture architecture_of(const MeasuredStep& step);
   [[nodiscard]] std::size_t network_of(const MeasuredStep& step, const DeviceDescription& device);
 };
 

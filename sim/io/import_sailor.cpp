@@ -8,6 +8,7 @@
 #include "sim/io/model_file.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/workload/build_model.hpp"
+#include "sim/workload/sized_graph.hpp"
 
 #include <fmt/format.h>
 
@@ -123,27 +124,17 @@ std::vector<SailorTimes> times_of_layers(const SailorEntry& entry, const LayerGr
                   "--model names the network that was profiled");
 }
 
-/// A device of all precisions. The sizes of a network for sequences do not depend on it, and its times are replaced.
-DeviceDescription sized_device(const SailorRun& run) {
-  DeviceDescription device;
-  device.name = run.device_kind;
-  device.fp32 = device.tf32 = device.fp16 = device.bf16 = device.fp8 = FlopsPerSecond(1e15);
-  device.memory_bandwidth = BytesPerSecond(1e15);
-  device.precision = run.precision;
-  return device;
-}
-
 /// **Throws** InputError at the entry for sizes that no graph may have.
-LayerGraph sized_graph(const SailorRun& run, std::int64_t samples, const SailorEntry& entry) {
+LayerGraph sized_graph_of(const SailorRun& run, std::int64_t samples, const SailorEntry& entry) {
   try {
-    return build_model(run.network, sized_device(run), samples, Granularity::Block).profiles.front();
+    return sized_graph(run.network, {run.device_kind, run.precision, samples});
   } catch (const InputError& error) {
     entry.node.fail(error.message(), error.hint());
   }
 }
 
 LayerGraph sailor_graph(const SailorRun& run, std::int64_t samples, const SailorEntry& entry, const std::string& file) {
-  LayerGraph graph = sized_graph(run, samples, entry);
+  LayerGraph graph = sized_graph_of(run, samples, entry);
   graph.source = fmt::format(
       "times imported from the profile {} for Sailor; sizes computed: architecture {} ({}) in {} by the cost model of "
       "docs/explanation/cost-model.md, at block granularity",

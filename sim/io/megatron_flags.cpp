@@ -248,6 +248,10 @@ const MegatronFlags::Flag* MegatronFlags::find(const std::string& name) const {
   return found == flags_.end() ? nullptr : &*found;
 }
 
+void MegatronFlags::add(Flag flag) {
+  if (!has(flag.name)) flags_.push_back(std::move(flag));
+}
+
 const MegatronFlags::Flag* MegatronFlags::take(const std::string& name) {
   asked_.push_back(name);
   const auto found = std::ranges::find(flags_, name, &Flag::name);

@@ -24,6 +24,9 @@ class MegatronFlags {
   /// **Throws** InputError for a flag that comes twice.
   MegatronFlags(std::vector<Flag> flags, std::optional<std::int64_t> ranks, std::string file);
 
+  /// A flag that something else says; one that is given stays as it is.
+  void add(Flag flag);
+
   /// Whether the flag is given. **Throws** InputError if it has a value.
   [[nodiscard]] bool take_switch(const std::string& name);
   /// The value of a flag; none if it is not given. **Throws** InputError for another number of values than one, and for

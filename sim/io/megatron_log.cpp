@@ -73,13 +73,39 @@ constexpr auto kPlainArguments = std::to_array<std::string_view>({"pipeline-mode
                                                                   "hybrid-layer-pattern",
                                                                   "hybrid-override-pattern",
                                                                   "overlap-moe-expert-parallel-comm",
-                                                                  "standalone-embedding-stage"});
+                                                                  "standalone-embedding-stage",
+                                                                  "hidden-size",
+                                                                  "num-attention-heads",
+                                                                  "group-query-attention",
+                                                                  "ffn-hidden-size",
+                                                                  "vocab-size",
+                                                                  "padded-vocab-size",
+                                                                  "make-vocab-size-divisible-by",
+                                                                  "max-position-embeddings",
+                                                                  "num-experts",
+                                                                  "multi-latent-attention",
+                                                                  "q-lora-rank",
+                                                                  "mtp-num-layers",
+                                                                  "num-distributed-optimizer-instances",
+                                                                  "tp-comm-overlap",
+                                                                  "delay-wgrad-compute",
+                                                                  "defer-embedding-wgrad-compute",
+                                                                  "distribute-saved-activations",
+                                                                  "moe-shared-expert-overlap"});
 
 /// Flags whose defaults say nothing without another one: (flag, the other).
 constexpr auto kArgumentsOfOthers = std::to_array<std::pair<std::string_view, std::string_view>>(
     {{"cp-comm-type", "context-parallel-size"},
      {"data-parallel-sharding-strategy", "use-megatron-fsdp"},
-     {"expert-tensor-parallel-size", "num-experts"}});
+     {"expert-tensor-parallel-size", "num-experts"},
+     {"num-query-groups", "group-query-attention"},
+     {"moe-router-topk", "num-experts"},
+     {"moe-ffn-hidden-size", "num-experts"},
+     {"moe-shared-expert-intermediate-size", "num-experts"},
+     {"kv-lora-rank", "multi-latent-attention"},
+     {"qk-head-dim", "multi-latent-attention"},
+     {"qk-pos-emb-head-dim", "multi-latent-attention"},
+     {"v-head-dim", "multi-latent-attention"}});
 
 /// An argument as it is printed.
 struct PrintedArgument {
@@ -114,6 +140,7 @@ class LogReader {
       } else if (is_in_list) {
         read_argument();
       } else {
+        read_words();
         read_iterations();
       }
     }
@@ -180,6 +207,7 @@ class LogReader {
     for (const auto& [name, other] : kArgumentsOfOthers) {
       if (given(other) != nullptr) add(name);
     }
+    if (given("multi-latent-attention") == nullptr) add("kv-channels");
     if (const PrintedArgument* layers = given("cpu-offloading-num-layers"); layers != nullptr && layers->value != "0") {
       add("cpu-offloading-num-layers");
     }
@@ -222,6 +250,15 @@ class LogReader {
              kLogHint);
     }
     refuse("the time of an iteration stands behind its number, found none", words()[end].column, "", kLogHint);
+  }
+
+  /// ` > padded vocab (size: 50257) with 47 dummy tokens (new size: 50304)`
+  void read_words() {
+    const auto at = behind({"dummy", "tokens", "(new", "size:"});
+    if (!at || *at >= words().size() || !behind({">", "padded", "vocab", "(size:"})) return;
+    const TextWord& word = words()[*at];
+    const InputPlace place = lines_.place(word.column, "padded vocab");
+    log_.words = {"padded-vocab-size", {word.text.substr(0, word.text.find(')'))}, place, place};
   }
 
   void read_iterations() {

@@ -23,12 +23,14 @@ struct LoggedIterations {
 
 /// What is read of a log of Megatron-LM.
 struct MegatronLog {
-  std::vector<LoggedIterations> lines;     ///< by increasing numbers
-  std::optional<MegatronFlags> arguments;  ///< those at its head that say something about a plan
+  std::vector<LoggedIterations> lines;       ///< by increasing numbers
+  std::optional<MegatronFlags> arguments;    ///< those at its head that say something about a plan
+  std::optional<MegatronFlags::Flag> words;  ///< `--padded-vocab-size`, as the line of the padded vocabulary says it
 };
 
 /// Reads the log of one run: the lines ` iteration N/ M | … elapsed time per iteration (ms): T | …`, wherever in a line
-/// they begin, and the list of arguments before them. Where T is followed by `/` and a mean, the first is read.
+/// they begin, the list of arguments before them, and ` > padded vocab (size: N) … (new size: M)`. Where T is followed
+/// by `/` and a mean, the first is read.
 /// An argument that is `None`, `False` or what Megatron-LM has without its flag is no flag.
 /// **Throws** InputError at its place for such a line without number or time, for numbers that do not increase, and
 /// for a log without such lines.

@@ -29,6 +29,7 @@ constexpr std::array kSizeFlags{
     SizeFlag{"kv-channels", &NetworkSizes::head_size, "size of a head"},
     SizeFlag{"ffn-hidden-size", &NetworkSizes::feed_forward, "inner size of an MLP"},
     SizeFlag{"vocab-size", &NetworkSizes::vocabulary, "vocabulary"},
+    SizeFlag{"padded-vocab-size", &NetworkSizes::vocabulary, "vocabulary"},
     SizeFlag{"max-position-embeddings", &NetworkSizes::positions, "number of positions"},
     SizeFlag{"num-experts", &NetworkSizes::experts, "number of experts"},
     SizeFlag{"moe-router-topk", &NetworkSizes::active_experts, "number of experts that a token visits"},
@@ -83,6 +84,11 @@ std::int64_t padded_words(std::int64_t words, const MegatronRun& run) {
   return (words + multiple - 1) / multiple * multiple;
 }
 
+/// Whether one vocabulary is the other one with the rows that Megatron-LM adds.
+bool differ_by_padding(std::int64_t said, std::int64_t own, const MegatronNetwork& network, const MegatronRun& run) {
+  return network.has_padded_words ? padded_words(own, run) == said : padded_words(said, run) == own;
+}
+
 [[noreturn]] void refuse_size(const SizeFlag& flag, std::int64_t said, std::int64_t known, const MegatronFlags& flags,
                               const std::string& model) {
   if (flags.has(flag.name)) {
@@ -122,12 +128,20 @@ void refuse_few_positions(const MegatronNetwork& network, const MegatronRun& run
 
 MegatronNetwork read_megatron_network(MegatronFlags& flags) {
   MegatronNetwork network;
-  for (const SizeFlag& flag : kSizeFlags) network.sizes.*flag.size = flags.take_count(flag.name, 1);
+  for (const SizeFlag& flag : kSizeFlags) {
+    if (const auto size = flags.take_count(flag.name, 1)) network.sizes.*flag.size = size;
+  }
+  network.has_padded_words = flags.has("padded-vocab-size");
   network.is_whole = network.sizes.hidden.has_value();
   network.is_latent = flags.take_switch("multi-latent-attention");
   fill_attention(flags, network);
   fill_in(flags, network);
   return network;
+}
+
+NetworkSizes::Size padded_vocabulary(const MegatronNetwork& network, const MegatronRun& run) {
+  const NetworkSizes::Size& words = network.sizes.vocabulary;
+  return !words || network.has_padded_words ? words : padded_words(*words, run);
 }
 
 std::vector<std::string> compare_network(const MegatronNetwork& network, const MegatronRun& run,
@@ -139,9 +153,11 @@ std::vector<std::string> compare_network(const MegatronNetwork& network, const M
   for (const SizeFlag& flag : kSizeFlags) {
     const NetworkSizes::Size size = said.*flag.size;
     const NetworkSizes::Size own = known ? *known.*flag.size : std::nullopt;
+    const bool is_vocabulary = flag.size == &NetworkSizes::vocabulary;
     if (flag.size == &NetworkSizes::positions && own == 0) continue;  // a network without a table of them
+    if (is_vocabulary && !flags.has(flag.name)) continue;             // two flags say it, and it has no default
     if (size && own) {
-      const bool is_padded = flag.size == &NetworkSizes::vocabulary && padded_words(*size, run) == *own;
+      const bool is_padded = is_vocabulary && differ_by_padding(*size, *own, network, run);
       if (*size != *own && !is_padded) refuse_size(flag, *size, *own, flags, graph.name);
     } else if (flags.has(flag.name)) {
       not_compared.push_back(std::string("--") + flag.name);

@@ -15,14 +15,18 @@ namespace stagecraft {
 /// the whole network: a size that is left out is then the default of Megatron-LM.
 struct MegatronNetwork {
   NetworkSizes sizes = {};
-  bool is_whole = false;   ///< `--hidden-size` is given
-  bool is_latent = false;  ///< `--multi-latent-attention`
+  bool is_whole = false;          ///< `--hidden-size` is given
+  bool is_latent = false;         ///< `--multi-latent-attention`
+  bool has_padded_words = false;  ///< the vocabulary is that of `--padded-vocab-size`
 };
 
 /// Takes all flags that say sizes of the network.
 /// **Throws** InputError, at its place, for a value that is no whole number from 1, and for groups of queries that
 /// Megatron-LM would not use.
 [[nodiscard]] MegatronNetwork read_megatron_network(MegatronFlags& flags);
+
+/// Rows of the table of words with those that Megatron-LM adds; none if the flags do not say the vocabulary.
+[[nodiscard]] NetworkSizes::Size padded_vocabulary(const MegatronNetwork& network, const MegatronRun& run);
 
 /// Compares the network of the flags with that of the model, of which `graph` is a profile and whose sizes are `known`.
 /// Returns the flags, with `--`, for which the model has no size to compare.

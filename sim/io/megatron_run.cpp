@@ -189,11 +189,6 @@ void read_overlap(MegatronFlags& flags, MegatronRun& run) {
   if (gathers && (run.zero == 0 || !run.has_buckets)) {
     refuse(flags, "overlap-param-gather", "needs --overlap-grad-reduce and --use-distributed-optimizer");
   }
-  if (run.zero == 1 && run.has_buckets && !gathers) {
-    refuse(flags, "overlap-grad-reduce",
-           "with a divided optimizer a plan has buckets of gradients and of weights, or of neither",
-           "add --overlap-param-gather, or leave out both");
-  }
   if (!run.has_buckets || run.zero > 1) run.bucket.reset();
   if (run.zero > 1) run.has_buckets = false;  // its units are layers, with buckets or without
 }

@@ -131,6 +131,13 @@ bool is_among(std::string_view name, Stems stems) {
   });
 }
 
+void note_flags(const std::string& what, const std::vector<std::string>& flags, std::vector<std::string>& notes) {
+  if (flags.empty()) return;
+  std::string names;
+  for (const std::string& flag : flags) names += (names.empty() ? "" : ", ") + flag;
+  notes.push_back(what + ": " + names);
+}
+
 }  // namespace
 
 UnreadFlags unread_flags(const MegatronFlags& flags) {
@@ -149,6 +156,24 @@ UnreadFlags unread_flags(const MegatronFlags& flags) {
     }
   }
   return unread;
+}
+
+std::vector<std::string> megatron_notes(const MegatronRun& run, const MegatronFlags& flags, const UnreadFlags& unread,
+                                        const std::vector<std::string>& not_compared) {
+  std::vector<std::string> of_network = not_compared;
+  of_network.insert(of_network.end(), unread.of_network.begin(), unread.of_network.end());
+  std::vector<std::string> notes;
+  if (run.has_buckets && run.zero == 1 && !flags.has("overlap-param-gather")) {
+    notes.emplace_back(
+        "with a divided optimizer a plan exchanges gradients and weights in buckets, or neither: it is taken as with "
+        "--overlap-param-gather beside --overlap-grad-reduce, so the gather of weights is hidden, which the run waits "
+        "for");
+  }
+  note_flags("not used, for they change neither time nor memory", unread.without_effect, notes);
+  note_flags("not compared with the network of the model", of_network, notes);
+  note_flags("not modelled, though they change time or memory", unread.not_modelled, notes);
+  note_flags("not read, for this program does not know them", unread.unknown, notes);
+  return notes;
 }
 
 }  // namespace stagecraft

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/io/megatron_flags.hpp"
+#include "sim/io/megatron_run.hpp"
 
 #include <string>
 #include <vector>
@@ -18,5 +19,12 @@ struct UnreadFlags {
 
 /// **Throws** InputError for an unknown one that seems to mean a flag that was asked for.
 [[nodiscard]] UnreadFlags unread_flags(const MegatronFlags& flags);
+
+/// What a user is told of a run: the flags of which nothing is used, those `not_compared` with a network
+/// (`compare_network`) among them, and an overlap that a plan has otherwise.
+/// **Requires** the flags from which the rest was read.
+[[nodiscard]] std::vector<std::string> megatron_notes(const MegatronRun& run, const MegatronFlags& flags,
+                                                      const UnreadFlags& unread,
+                                                      const std::vector<std::string>& not_compared);
 
 }  // namespace stagecraft

@@ -256,6 +256,13 @@ TEST_CASE("Megatron-LM: the network of the flags is compared with that of the mo
         Names{"refused", "--vocab-size"});
   CHECK(compared(same + "--vocab-size 50257 --tensor-model-parallel-size 4", dense) ==
         Names{"refused", "--vocab-size"});  // 50688
+  CHECK(compared(same + "--vocab-size 50257 --padded-vocab-size 50304", dense).empty());
+  CHECK(compared("--padded-vocab-size 50257", dense) == Names{"refused", "--padded-vocab-size"});
+  CHECK(compared("--padded-vocab-size 50304", NetworkSizes{.vocabulary = 50257}).empty());
+  CHECK(compared("--padded-vocab-size 50432", NetworkSizes{.vocabulary = 50257}) ==
+        Names{"refused", "--padded-vocab-size"});
+  Read padded("--vocab-size 50257 --tensor-model-parallel-size 4" + kSize);
+  CHECK(padded_vocabulary(read_megatron_network(padded.flags), padded.run) == 50688);
   CHECK(compared("--num-experts 8", dense) == Names{"refused", "--num-experts"});
   CHECK(compared("--moe-router-topk 2", dense) == Names{"refused", "--moe-router-topk"});
   CHECK(compared("--hidden-size 256", dense) == Names{"refused", "--hidden-size"});

@@ -239,7 +239,8 @@ void read_as_named(const fs::path& path) {
     read_megatron_flags(path.string());
   } else if (format == "megatron-log") {
     const MegatronLog log = parse_megatron_log(read_text_file(path.string()), path.string());
-    static_cast<void>(logged_step(*log.arguments, log, measured_times(log, 10), {"log", "bert-base", "", ""}));
+    static_cast<void>(logged_step(*log.arguments, log, measured_times(log, 10),
+                                  {"log", "", (kVectors / "good/architecture_gpt.yaml").string(), "", ""}));
   } else if (format == "megatron-plan") {
     read_plan_for_megatron(path.string());
   } else {

@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stagecraft::import_log_test {
@@ -123,11 +125,12 @@ TEST_CASE("import megatron-log: a log of a simulated run is predicted with no er
 TEST_CASE(
     "import megatron-log: the deviation is that of the iterations that are left, and several logs are several rows") {
   const Folder folder;
+  write(folder.file("gpt.yaml"), kNetwork);
   write(folder.file("flags.sh"), kFlags);
   write(folder.file("a.log"),
         iteration(5, 9e3) + iteration(10, 9e3) + iteration(15, 100) + iteration(20, 104) + iteration(25, 96));
   write(folder.file("b.log"), " iteration 1/ 9 | elapsed time per iteration (ms): 250.0/251.5 |\n");
-  const Ran ran = run({"import", "megatron-log", folder.file("a.log"), "--model", "gpt2-small", "--flags",
+  const Ran ran = run({"import", "megatron-log", folder.file("a.log"), "--model", folder.file("gpt.yaml"), "--flags",
                        folder.file("flags.sh"), "--json"});
   REQUIRE_MESSAGE(ran.code == 0, ran.err);
   const Json step = Json::parse(ran.out)["steps"][0];
@@ -136,11 +139,100 @@ TEST_CASE(
   CHECK(step["relative_standard_deviation"].get<double>() == doctest::Approx(0.04));
   CHECK(step["relative_standard_error"].get<double>() == doctest::Approx(0.04 / std::sqrt(3.0)));
   const Json steps = ran_json({"import", "megatron-log", folder.file("a.log"), folder.file("b.log"), "--model",
-                               "gpt2-small", "--flags", folder.file("flags.sh"), "--warmup", "0"})["steps"];
+                               folder.file("gpt.yaml"), "--flags", folder.file("flags.sh"), "--warmup", "0"})["steps"];
   REQUIRE(steps.size() == 2);
   CHECK(steps[0]["iteration_time_s"] == 0.104);
   CHECK(steps[1]["iteration_time_s"] == 0.25);
   CHECK(steps[1]["row"]["name"] == "b");
+}
+
+TEST_CASE("import megatron-log: a row has the sizes of its log in place of those of the architecture file") {
+  const Folder folder;
+  const std::string other =
+      "schema: stagecraft/architecture/1\narchitecture: other\nfamily: gpt\nlayers: 24\nhidden: 1024\nheads: 16\n"
+      "sequence: 256\n";
+  const std::string list =
+      "  hidden_size ....... 512\n  num_attention_heads ....... 8\n  ffn_hidden_size ....... 2048\n"
+      "  group_query_attention ....... False\n  num_experts ....... None\n";
+  std::string arguments = kArguments;
+  arguments.insert(arguments.find("[default0]:  world_size"), list);
+  write(folder.file("gpt.yaml"), kNetwork);
+  write(folder.file("other.yaml"), other);
+  write(folder.file("flags.sh"), kFlags);
+  REQUIRE(run({"import", "megatron-flags", folder.file("flags.sh"), "--model", folder.file("gpt.yaml"), "--platform",
+               "dgx-a100", "-o", folder.file("plan.yaml")})
+              .code == 0);
+  const double seconds =
+      ran_json({"simulate", folder.file("plan.yaml"), "--engine", "evaluate"})["iteration_time_s"].get<double>();
+  write(folder.file("a.log"),
+        arguments + " > padded vocab (size: 32700) with 68 dummy tokens (new size: 32768)\n" + log_of(1e3 * seconds));
+  std::string wide = arguments;
+  wide.replace(wide.find("2048"), 4, "1536");
+  wide.insert(wide.find("[default0]:  world_size"), "  padded_vocab_size ....... 51200\n");
+  write(folder.file("b.log"), wide + log_of(100));
+  const Json steps =
+      ran_json({"import", "megatron-log", folder.file("a.log"), folder.file("b.log"), "--model",
+                folder.file("other.yaml"), "--platform", "dgx-a100", "-o", folder.file("steps.csv")})["steps"];
+  for (const auto& [column, size] :
+       {std::pair{"layers", "8"}, {"hidden", "512"}, {"heads", "8"}, {"vocabulary", "32768"}}) {
+    CAPTURE(column);
+    CHECK(steps[0]["row"][column] == size);
+  }
+  CHECK(steps[0]["row"]["feed_forward"] == "");  // as the file has it without one
+  CHECK(steps[0]["row"]["key_value_heads"] == "");
+  CHECK(steps[1]["row"]["feed_forward"] == "1536");
+  CHECK(steps[1]["row"]["vocabulary"] == "51200");
+  const Json predicted = ran_json({"validate", folder.file("steps.csv")})["sites"][0]["steps"][0];
+  CHECK(predicted["predicted_s"].get<double>() == doctest::Approx(seconds).epsilon(1e-7));
+}
+
+TEST_CASE("import megatron-log: flags of a file are read, and told of, as import megatron-flags does") {
+  const Folder folder;
+  const std::string network = folder.file("gpt.yaml");
+  write(network, kNetwork);
+  write(folder.file("a.log"), log_of(100));
+  write(folder.file("b.log"), log_of(200));
+  write(folder.file("flags.sh"), kFlags + "--tp-comm-overlap --zorp --swiglu --lr 1\n");
+  const Ran plan = run({"import", "megatron-flags", folder.file("flags.sh"), "--model", network, "--platform",
+                        "dgx-a100", "-o", folder.file("plan.yaml")});
+  const Ran log = run({"import", "megatron-log", folder.file("a.log"), folder.file("b.log"), "--model", network,
+                       "--flags", folder.file("flags.sh"), "-o", folder.file("steps.csv")});
+  REQUIRE_MESSAGE(log.code == 0, log.err);
+  for (const std::string note : {"not modelled, though they change time or memory: --tp-comm-overlap\n",
+                                 "does not know them: --zorp\n", "memory: --lr\n", "of the model: --swiglu\n"}) {
+    CAPTURE(note);
+    CHECK(plan.err.find(note) != std::string::npos);
+    const std::size_t first = log.err.find(note);
+    REQUIRE(first != std::string::npos);
+    CHECK(log.err.find(note, first + 1) == std::string::npos);  // once for both logs
+  }
+}
+
+TEST_CASE("import megatron-log: gradients that are exchanged in buckets without the weights are told, not refused") {
+  const Folder folder;
+  const std::string network = folder.file("gpt.yaml");
+  write(network, kNetwork);
+  const auto listed = [&](const std::string& name, const std::string& more) {
+    std::string arguments = kArguments;
+    arguments.insert(arguments.find("[default0]:  world_size"), more);
+    write(folder.file(name), arguments + log_of(100));
+  };
+  listed("apart.log", "  overlap_grad_reduce ....... True\n  overlap_param_gather ....... False\n");
+  listed("both.log", "  overlap_grad_reduce ....... True\n  overlap_param_gather ....... True\n");
+  listed("neither.log", "");
+  const std::string told = "as with --overlap-param-gather";
+  const Ran ran = run({"import", "megatron-log", folder.file("apart.log"), folder.file("both.log"),
+                       folder.file("neither.log"), "--model", network, "--json"});
+  REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  CHECK(ran.err.find(told) != std::string::npos);
+  const Json steps = Json::parse(ran.out)["steps"];
+  REQUIRE(steps.size() == 3);
+  CHECK(steps[0]["row"]["gradient_bucket"] == steps[1]["row"]["gradient_bucket"]);
+  CHECK(steps[0]["row"]["gradient_bucket"] != "0 B");
+  CHECK(steps[2]["row"]["gradient_bucket"] == "0 B");
+  for (const char* name : {"both.log", "neither.log"}) {
+    CHECK(run({"import", "megatron-log", folder.file(name), "--model", network}).err.find(told) == std::string::npos);
+  }
 }
 
 }  // namespace stagecraft::import_log_test
