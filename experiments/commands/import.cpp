@@ -23,9 +23,9 @@ namespace {
 
 constexpr std::int64_t kMostPasses = 1'000'000;
 
-/// Options of formats that say one node of a cluster.
+/// What descriptions of nodes do not say.
 struct NodeOptions {
-  std::optional<std::string> count;
+  std::optional<std::string> nodes;
   std::optional<std::string> nic_bandwidth;
   std::optional<std::string> host_memory;
 };
@@ -44,7 +44,7 @@ struct ImportOptions {
   std::vector<std::string> speeds;
   PlanningOptions planning;
   bool live_weights = false;
-  NodeOptions nodes;
+  NodeOptions node;
   std::optional<std::string> flags;
   std::optional<std::string> warmup;
   std::optional<std::string> layers;
@@ -78,9 +78,9 @@ const std::vector<ImportOption>& import_options() {
       {"--microbatches", [](const Options& o) { return o.planning.microbatches.has_value(); }},
       {"--training", [](const Options& o) { return o.planning.training.has_value(); }},
       {"--live-weights", [](const Options& o) { return o.live_weights; }},
-      {"--nodes", [](const Options& o) { return o.nodes.count.has_value(); }},
-      {"--nic-bandwidth", [](const Options& o) { return o.nodes.nic_bandwidth.has_value(); }},
-      {"--host-memory", [](const Options& o) { return o.nodes.host_memory.has_value(); }},
+      {"--nodes", [](const Options& o) { return o.node.nodes.has_value(); }},
+      {"--nic-bandwidth", [](const Options& o) { return o.node.nic_bandwidth.has_value(); }},
+      {"--host-memory", [](const Options& o) { return o.node.host_memory.has_value(); }},
       {"--flags", [](const Options& o) { return o.flags.has_value(); }},
       {"--warmup", [](const Options& o) { return o.warmup.has_value(); }},
       {"--layers", [](const Options& o) { return o.layers.has_value(); }},
@@ -132,8 +132,8 @@ PlanImport plan_import(const ImportOptions& options) {
 }
 
 PlatformImport platform_import(const ImportOptions& options) {
-  return {options.file(), *options.device, options.nodes.count, options.nodes.nic_bandwidth, options.nodes.host_memory,
-          options.output};
+  return {options.file(),           *options.device, options.node.nodes, options.node.nic_bandwidth,
+          options.node.host_memory, options.output};
 }
 
 Answer import_traces(const ImportOptions& options, const Settings& settings) {
@@ -292,12 +292,12 @@ VerbAction configure_import(CLI::App& command) {
   add_flag(command, "--live-weights", options->live_weights,
            "plans: one weight version more on each stage than the schedule implies, as the programs of PipeDream and "
            "vPipe have");
-  add_option(command, "--nodes", options->nodes.count, "nvidia-topo, nccl-topology: nodes of the cluster; default: 1");
+  add_option(command, "--nodes", options->node.nodes, "nvidia-topo, nccl-topology: nodes of the cluster; default: 1");
   add_option(
-      command, "--nic-bandwidth", options->nodes.nic_bandwidth,
+      command, "--nic-bandwidth", options->node.nic_bandwidth,
       "nvidia-topo, nccl-topology: of one NIC, such as 200Gbps, where the file does not give it; default: nodes do "
       "not have it");
-  add_option(command, "--host-memory", options->nodes.host_memory,
+  add_option(command, "--host-memory", options->node.host_memory,
              "nvidia-topo, nccl-topology: of a node, such as 1TB; default: nothing can be swapped");
   add_option(command, "--flags", options->flags,
              "megatron-log: file with the flags of the run; default: the arguments at the head of the log");

@@ -152,11 +152,9 @@ Answer import_nccl_topology(const PlatformImport& import, const Settings& settin
   const GivenMachine given = given_machine(import, topology.gpus.size());
   const NcclMachine machine{platform_name(import), kind_of(device), find_device_links(device.name),
                             given.nodes,           given.nic,       given.host_memory};
-  if (!topology.tells_gpus) {
-    settings.say("note: the file does not tell how GPUs are linked with each other; the platform has PCIe alone");
-  }
-  return answer_of(import, "Made of the topology that NCCL writes.", device, nccl_platform(topology, machine),
-                   kNodesOption);
+  TopoPlatform platform = nccl_platform(topology, machine);
+  if (const auto why = why_pcie_alone(topology)) settings.say("note: " + *why + "; the platform has PCIe alone");
+  return answer_of(import, "Made of the topology that NCCL writes.", device, std::move(platform), kNodesOption);
 }
 
 Answer import_simai_topo(const PlatformImport& import, const Settings& settings) {
@@ -176,8 +174,7 @@ Answer import_astra_network(const PlatformImport& import, const Settings& settin
                          std::to_string(kMostAstraRouted) + " NPUs, which are described link by link",
                      {import.file, 0, 0, "topology"}, kPart);
   }
-  TopoPlatform platform{astra_platform(network, platform_name(import), kind_of(device)),
-                        {"bandwidths: 1 GB/s is 2^30 B/s, as ASTRA-sim's analytical backends reckon"}};
+  TopoPlatform platform = astra_platform(network, platform_name(import), kind_of(device));
   return answer_of(import, "Made of a network of ASTRA-sim.", device, std::move(platform),
                    {import.file, 0, 0, "npus_count"});
 }

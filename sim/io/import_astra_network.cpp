@@ -5,6 +5,7 @@
 #include "sim/io/yaml_node.hpp"
 #include "sim/io/yaml_values.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,6 +18,12 @@ using AstraShape = AstraNetwork::Shape;
 using AstraDimension = AstraNetwork::Dimension;
 
 constexpr std::size_t kMostAstraDimensions = 8;
+
+const std::vector<std::pair<std::string, AstraShape>>& astra_shapes() {
+  static const std::vector<std::pair<std::string, AstraShape>> shapes = {
+      {"Ring", AstraShape::Ring}, {"FullyConnected", AstraShape::FullyConnected}, {"Switch", AstraShape::Switch}};
+  return shapes;
+}
 
 /// The values of a key, one for each dimension.
 std::vector<YamlNode> read_dimensions(const YamlNode& root, const char* key, std::size_t count) {
@@ -158,6 +165,23 @@ bool is_node_form(const AstraNetwork& network) {
   return dimensions.size() == 1 || (dimensions.size() == 2 && dimensions.back().shape == AstraShape::Switch);
 }
 
+/// `Ring of 4`
+std::string text_of(const AstraDimension& dimension) {
+  const auto named = std::ranges::find(astra_shapes(), dimension.shape, &std::pair<std::string, AstraShape>::second);
+  return named->first + " of " + std::to_string(dimension.count);
+}
+
+std::vector<std::string> astra_remarks(const AstraNetwork& network) {
+  std::vector<std::string> remarks{"bandwidths: 1 GB/s is 2^30 B/s, as ASTRA-sim's analytical backends reckon"};
+  if (network.dimensions.size() == 1) return remarks;
+  std::string outside;
+  for (std::size_t i = 1; i < network.dimensions.size(); ++i) {
+    outside += (i == 1 ? "" : ", ") + text_of(network.dimensions[i]);
+  }
+  remarks.push_back("dimensions: inside a node " + text_of(network.dimensions.front()) + "; between nodes " + outside);
+  return remarks;
+}
+
 std::uint64_t npus_of(const AstraNetwork& network) {
   std::uint64_t npus = 1;
   for (const AstraDimension& dimension : network.dimensions) npus *= dimension.count;
@@ -179,9 +203,7 @@ AstraNetwork parse_astra_network(std::string_view text, const std::string& file_
   AstraNetwork network;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     AstraDimension dimension;
-    dimension.shape = read_choice<AstraShape>(
-        shapes[i],
-        {{"Ring", AstraShape::Ring}, {"FullyConnected", AstraShape::FullyConnected}, {"Switch", AstraShape::Switch}});
+    dimension.shape = read_choice<AstraShape>(shapes[i], astra_shapes());
     dimension.count = static_cast<std::uint32_t>(read_count(counts[i], 2, kMostDevices));
     dimension.link = read_astra_link(bandwidths[i], latencies[i]);
     network.dimensions.push_back(dimension);
@@ -196,14 +218,16 @@ bool is_astra_platform(const AstraNetwork& network) {
   return is_node_form(network) || npus_of(network) <= kMostAstraRouted;
 }
 
-PlatformSpec astra_platform(const AstraNetwork& network, const std::string& name, const DeviceKind& kind) {
+TopoPlatform astra_platform(const AstraNetwork& network, const std::string& name, const DeviceKind& kind) {
   STAGECRAFT_CHECK(is_astra_platform(network), "a network that a platform describes");
-  PlatformSpec spec;
+  TopoPlatform result;
+  result.remarks = astra_remarks(network);
+  PlatformSpec& spec = result.spec;
   spec.name = name;
   spec.device_kinds.push_back(kind);
   if (!is_node_form(network)) {
     spec.form = AstraForm(network.dimensions).build();
-    return spec;
+    return result;
   }
   const AstraDimension& first = network.dimensions.front();
   NodeKind node{"node", DeviceKindId(0), first.count, interconnect_of(first), {}, {}};
@@ -215,7 +239,7 @@ PlatformSpec astra_platform(const AstraNetwork& network, const std::string& name
   NodeForm form;
   form.groups = {{form.node_kinds.push_back(std::move(node)), nodes}};
   spec.form = std::move(form);
-  return spec;
+  return result;
 }
 
 }  // namespace stagecraft

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/model/platform_spec.hpp"
+#include "sim/io/topo_platform.hpp"
 
 #include <cstdint>
 #include <string>
@@ -35,8 +35,9 @@ inline constexpr std::uint32_t kMostAstraRouted = 256;
 
 /// The platform: NPUs of one dimension are a node. With a second dimension of switches each has a NIC to one switch for
 /// all. Any other network is an explicit form, in which NPUs of the first dimension are a node and routes lead along
-/// the dimensions in their order; in a ring the shorter way, of equal ones that of increasing numbers.
+/// the dimensions in their order; in a ring the shorter way, of equal ones that of increasing numbers. Remarks tell the
+/// dimensions inside nodes.
 /// **Requires** `is_astra_platform`. **Cost** O(NPUs² · hops) of an explicit form.
-[[nodiscard]] PlatformSpec astra_platform(const AstraNetwork& network, const std::string& name, const DeviceKind& kind);
+[[nodiscard]] TopoPlatform astra_platform(const AstraNetwork& network, const std::string& name, const DeviceKind& kind);
 
 }  // namespace stagecraft

@@ -96,10 +96,12 @@ class TopologyReader {
   }
 
   static Bandwidth pcie_of(const XmlElement& pci) {
-    const auto speed = pci.find("link_speed");
+    const std::string text = pci.find("link_speed").value_or("");
     const std::int64_t width = pci.find_count("link_width", 0, 32).value_or(0);
-    const Bandwidth lane = speed ? nccl_lane_bandwidth(*speed) : std::nullopt;
-    if (!lane) return std::nullopt;
+    const auto speed = nccl_lane_speed(text);
+    if (!speed) return std::nullopt;
+    const Bandwidth lane = nccl_lane_bandwidth(*speed);
+    if (!lane) pci.fail("expected a speed of PCIe, found " + quote(text), "known: " + nccl_lane_speeds(), "link_speed");
     return *lane * static_cast<double>(width == 0 ? 16 : width);
   }
 

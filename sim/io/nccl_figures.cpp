@@ -34,14 +34,22 @@ double amd_bandwidth(std::int64_t family) {
 
 }  // namespace
 
-std::optional<BytesPerSecond> nccl_lane_bandwidth(std::string_view speed) {
-  const std::size_t unit = speed.find(" GT/s");
+std::optional<double> nccl_lane_speed(std::string_view text) {
+  const std::size_t unit = text.find(" GT/s");
   if (unit == std::string_view::npos) return std::nullopt;
-  const auto transfers = parse_number(speed.substr(0, unit));
-  if (!transfers) return std::nullopt;
-  const auto* known = std::ranges::find(kLaneSpeeds, *transfers.value, &LaneSpeed::transfers);
+  return parse_number(text.substr(0, unit)).value;
+}
+
+std::optional<BytesPerSecond> nccl_lane_bandwidth(double transfers) {
+  const auto* known = std::ranges::find(kLaneSpeeds, transfers, &LaneSpeed::transfers);
   if (known == kLaneSpeeds.end()) return std::nullopt;
   return BytesPerSecond(known->bandwidth * kNcclGiga);
+}
+
+std::string nccl_lane_speeds() {
+  std::string text;
+  for (const LaneSpeed& speed : kLaneSpeeds) text += (text.empty() ? "" : ", ") + format_number(speed.transfers);
+  return text + " GT/s";
 }
 
 std::optional<BytesPerSecond> nccl_socket_bandwidth(const NcclProcessor& processor) {

@@ -9,10 +9,16 @@
 
 namespace stagecraft {
 
-/// What one lane carries in one direction, by what the kernel says of it, such as `16.0 GT/s PCIe`; none where that is
-/// no speed of PCIe. **Source** NCCL, src/graph/topo.cc: 6 Gbit/s of the 8 GT/s of the third generation, and in
-/// proportion; 1.5 Gbit/s of the 2.5 GT/s of the first.
-[[nodiscard]] std::optional<BytesPerSecond> nccl_lane_bandwidth(std::string_view speed);
+/// The GT/s in what the kernel says of a link, such as `16.0 GT/s PCIe`; none where it says no speed.
+[[nodiscard]] std::optional<double> nccl_lane_speed(std::string_view text);
+
+/// What one lane of so many GT/s carries in one direction; none where no generation of PCIe has that speed.
+/// **Source** NCCL, src/graph/topo.cc: 6 Gbit/s of the 8 GT/s of the third generation, and in proportion; 1.5 Gbit/s of
+/// the 2.5 GT/s of the first.
+[[nodiscard]] std::optional<BytesPerSecond> nccl_lane_bandwidth(double transfers);
+
+/// Those of all generations, for a message.
+[[nodiscard]] std::string nccl_lane_speeds();
 
 /// A processor, as `<cpu>` describes it.
 struct NcclProcessor {

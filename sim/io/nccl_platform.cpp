@@ -43,16 +43,21 @@ void check_switches(const NcclTopology& topology, const GpuLinks& links) {
   }
 }
 
+/// The number of the other GPU that the links lead to; none if they lead elsewhere.
+std::optional<std::size_t> find_other(const NcclTopology& topology, const NcclTopology::Gpu& gpu,
+                                      const NcclTopology::Links& links) {
+  const auto target = std::ranges::find(topology.gpus, links.target, &NcclTopology::Gpu::bus);
+  if (target == topology.gpus.end() || target->bus == gpu.bus) return std::nullopt;
+  return static_cast<std::size_t>(target - topology.gpus.begin());
+}
+
 GpuLinks links_of(const NcclTopology& topology) {
   const std::size_t count = topology.gpus.size();
   GpuLinks links{Counts(count, std::vector<std::int64_t>(count)), std::vector<std::int64_t>(count), 0};
   for (std::size_t i = 0; i < count; ++i) {
     for (const NcclTopology::Links& link : topology.gpus[i].links) {
-      const auto target = std::ranges::find(topology.gpus, link.target, &NcclTopology::Gpu::bus);
-      const auto j = static_cast<std::size_t>(target - topology.gpus.begin());
-      std::int64_t& sum = link.is_switch         ? links.to_switch[i]
-                          : j == count || j == i ? links.elsewhere
-                                                 : links.pairs[i][j];
+      const auto other = find_other(topology, topology.gpus[i], link);
+      std::int64_t& sum = link.is_switch ? links.to_switch[i] : other ? links.pairs[i][*other] : links.elsewhere;
       sum += link.count;
     }
   }
@@ -75,18 +80,29 @@ std::int64_t most_links(const NcclTopology& topology, const GpuLinks& links, con
   return most;
 }
 
-/// What one link carries: of the slowest GPU.
-GpuLink link_rate(const NcclTopology& topology) {
-  std::optional<GpuLink> slowest;
+/// Refuses GPUs of several architectures, and of another one than the kind has.
+void check_architectures(const NcclTopology& topology, const NcclMachine& machine) {
+  const NcclTopology::Gpu& first = topology.gpus.front();
   for (const NcclTopology::Gpu& gpu : topology.gpus) {
-    const auto link = find_gpu_link(gpu.architecture);
-    if (!link) {
-      throw InputError("expected a GPU whose links are known, found the architecture " + quote(gpu.architecture),
-                       gpu.place, "take the links out, and add them to the platform file");
-    }
-    if (!slowest || link->bandwidth < slowest->bandwidth) slowest = link;
+    if (gpu.architecture == first.architecture) continue;
+    throw InputError("expected GPUs of one kind, found " + quote(gpu.architecture) + ", and " +
+                         quote(first.architecture) + " in line " + std::to_string(first.place.line),
+                     gpu.place, "write a platform file with several kinds of devices");
   }
-  return *slowest;
+  if (!machine.links || first.architecture.empty() || first.architecture == machine.links->architecture) return;
+  throw InputError("expected the " + quote(machine.links->architecture) + " of " + machine.kind.name + ", found " +
+                       quote(first.architecture),
+                   first.place, "--device names the kind of the GPUs");
+}
+
+/// What one link carries.
+GpuLink link_rate(const NcclTopology& topology) {
+  const NcclTopology::Gpu& gpu = topology.gpus.front();
+  if (const auto link = find_gpu_link(gpu.architecture)) return *link;
+  throw InputError(
+      "expected a GPU whose links are known, found " +
+          (gpu.architecture.empty() ? "neither 'sm' nor 'gcn'" : "the architecture " + quote(gpu.architecture)),
+      gpu.place, "take the links out, and add them to the platform file");
 }
 
 TopoTree tree_of(const NcclTopology& topology, const NcclMachine& machine) {
@@ -175,9 +191,14 @@ std::vector<std::string> remarks_on(const NcclTopology& topology, const GpuLinks
 }
 
 void check_nics(const NcclTopology& topology, const TopoTree& tree, const NcclMachine& machine) {
+  const InputPlace option{"", 0, 0, "--nic-bandwidth"};
+  if (machine.nic && topology.nics.empty()) {
+    throw InputError("does not apply, for the file has no NICs", option,
+                     "leave it out, and add NICs to the platform file");
+  }
   if (machine.nic && std::ranges::all_of(topology.nics, [](const auto& nic) { return nic.speed.has_value(); })) {
-    throw InputError("expected a file with NICs whose speed it does not tell, found none",
-                     {"", 0, 0, "--nic-bandwidth"}, "leave it out");
+    throw InputError("does not apply, for the file gives the speed of each NIC", option,
+                     "leave it out; for another speed change the NICs in the platform file that is written");
   }
   if (machine.nodes == 1 || !tree.nics.empty()) return;
   if (topology.nics.empty()) {
@@ -190,7 +211,21 @@ void check_nics(const NcclTopology& topology, const TopoTree& tree, const NcclMa
 
 }  // namespace
 
+std::optional<std::string> why_pcie_alone(const NcclTopology& topology) {
+  if (!topology.tells_gpus) return "the file does not tell how GPUs are linked with each other";
+  bool has_links = false;
+  for (const NcclTopology::Gpu& gpu : topology.gpus) {
+    for (const NcclTopology::Links& link : gpu.links) {
+      if (link.is_switch || find_other(topology, gpu, link)) return std::nullopt;
+      has_links = true;
+    }
+  }
+  if (!has_links) return std::nullopt;
+  return "none of the links of GPUs in the file leads to another of its GPUs";
+}
+
 TopoPlatform nccl_platform(const NcclTopology& topology, const NcclMachine& machine) {
+  check_architectures(topology, machine);
   const GpuLinks links = links_of(topology);
   const TopoTree tree = tree_of(topology, machine);
   check_nics(topology, tree, machine);

@@ -24,9 +24,14 @@ struct NcclMachine {
 /// does not tell of PCIe and sockets is that of the kind's PCIe, or of PCIe 3.0 x16. Links that lead to no other GPU of
 /// the file do not count.
 ///
-/// **Throws** InputError, at a line, for links that the other GPU does not have, more of them than the kind has, GPUs
-/// that have not as many to switches, and an architecture whose links are not known; for several nodes without NICs, or
-/// without their speed; and as `topo_platform`. **Cost** O(GPUs³ + GPUs² · NICs).
+/// **Throws** InputError, at a line, for GPUs of several architectures or of another one than the kind has, links that
+/// the other GPU does not have, more of them than the kind has, GPUs that have not as many to switches, and an
+/// architecture whose links are not known; for several nodes without NICs, or without their speed; for a speed of NICs
+/// that are none or have theirs; and as `topo_platform`. **Cost** O(GPUs³ + GPUs² · NICs).
 [[nodiscard]] TopoPlatform nccl_platform(const NcclTopology& topology, const NcclMachine& machine);
+
+/// Why the platform has no links between GPUs but PCIe, though the machine may have some; none if it has some, or the
+/// file tells that there are none.
+[[nodiscard]] std::optional<std::string> why_pcie_alone(const NcclTopology& topology);
 
 }  // namespace stagecraft

@@ -245,6 +245,8 @@ TopoPlatform simai_platform(const SimaiTopology& topology, const std::string& na
     result.spec.form = *std::move(form);
   } else {
     result.spec.form = explicit_network(graph, topology.gpus_per_server);
+    result.remarks.push_back("nodes: the servers of the first line, " + counted(topology.gpus_per_server, "GPU") +
+                             " each; what leads to other servers is between nodes");
     result.remarks.emplace_back("links: a pair of GPUs takes the first of its shortest ways");
   }
   return result;

@@ -11,6 +11,7 @@ namespace stagecraft {
 
 /// The links of a kind of device, as its maker publishes them.
 struct DeviceLinks {
+  std::string architecture;     ///< as of `find_gpu_link`
   std::int64_t nvlinks = 0;     ///< of one device; 0: it has none
   BytesPerSecond nvlink;        ///< of one of them, in one direction
   std::int64_t pcie = 0;        ///< generation, of 16 lanes

@@ -37,6 +37,9 @@ TEST_CASE("text: sizes tell bits from bytes and powers of ten from powers of two
   CHECK(bytes("1 kB") == 1000);
   CHECK(bytes("1 KiB") == 1024);
   CHECK(bytes("1 TiB") == 1099511627776);
+  CHECK(bytes("1 PB") == 1000000000000000);
+  CHECK(bytes("8 PiB") == 9007199254740992);
+  CHECK(parse_bytes("8.1 PiB").hint == "more than 2^53 bytes");
   CHECK(bytes("8 b") == 1);
   CHECK(bytes("1 Mb") == 125000);
   CHECK(bytes("1 Mib") == 131072);

@@ -212,7 +212,7 @@ void take_network(std::string_view input) {
         std::size_t npus = 1;
         for (const AstraNetwork::Dimension& dimension : network.dimensions) npus *= dimension.count;
         if (npus > kManyNodes) throw InputError("too large");
-        spec = astra_platform(network, "x", kind);
+        spec = astra_platform(network, "x", kind).spec;
       })) {
     return;
   }

@@ -70,7 +70,7 @@ PlatformSpec platform_of(const Written& network) {
   kind.memory = Bytes(1 << 30);
   const AstraNetwork parsed = parse_astra_network(network.text(), "x");
   REQUIRE(is_astra_platform(parsed));
-  const PlatformSpec spec = astra_platform(parsed, "x", kind);
+  const PlatformSpec spec = astra_platform(parsed, "x", kind).spec;
   CHECK(parse_platform(write_platform(spec), "written") == spec);
   return spec;
 }
@@ -96,6 +96,15 @@ TEST_CASE("import astra-sim-network: a second dimension of switches are the NICs
   CHECK(form.groups.front().count == 1000);
   CHECK(form.network == Network{SwitchedNetwork{}});
   CHECK(form.node_kinds[NodeKindId(0)].nic == NicSpec{{BytesPerSecond(50 * kGiga), Seconds(2000e-9)}, true, 1});
+}
+
+TEST_CASE("import astra-sim-network: remarks say which dimensions are inside a node") {
+  const auto remarks = [](const Written& network) {
+    return astra_platform(parse_astra_network(network.text(), "x"), "x", {}).remarks;
+  };
+  CHECK(remarks({{"Ring"}, {4}, {50}, {500}}).size() == 1);
+  CHECK(remarks({{"Ring", "FullyConnected", "Switch"}, {4, 3, 2}, {50, 50, 50}, {500, 500, 500}}).back() ==
+        "dimensions: inside a node Ring of 4; between nodes FullyConnected of 3, Switch of 2");
 }
 
 TEST_CASE("import astra-sim-network: what is neither is described up to a number of NPUs") {

@@ -178,7 +178,13 @@ TEST_CASE("import nvidia-topo: a way has as many links as its word says, in tree
 }
 
 TEST_CASE("import nvidia-topo: all kinds of device that are known have links") {
-  for (const WorkloadInfo& device : known_devices()) CHECK(find_device_links(device.name));
+  for (const WorkloadInfo& device : known_devices()) {
+    CAPTURE(device.name);
+    const auto links = find_device_links(device.name);
+    REQUIRE(links);
+    if (links->nvlinks > 0) CHECK(find_gpu_link(links->architecture).value().bandwidth == links->nvlink);
+    CHECK(links->architecture.starts_with("sm"));
+  }
   CHECK_FALSE(find_device_links("A"));
 }
 

@@ -126,6 +126,18 @@ TEST_CASE("import simai-topo: leaves of whole servers below a spine are a fat tr
   CHECK(narrowest == 12.5e9);
 }
 
+TEST_CASE("import simai-topo: remarks on a network without a type say what is inside a node") {
+  Written network{4, 2, 2, 2};
+  network.link_nvswitches();
+  for (std::size_t gpu = 0; gpu < 4; ++gpu) network.link(gpu, network.leaf(gpu == 0 ? 0 : 1), 100, "0.0005ms");
+  network.link(network.leaf(0), network.leaf(1), 100, "0.0005ms");
+  const TopoPlatform platform = simai_platform(parse_simai_topo(network.text(), "x"), "x", {});
+  CHECK(std::holds_alternative<ExplicitForm>(platform.spec.form));
+  CHECK(std::ranges::count(platform.remarks,
+                           "nodes: the servers of the first line, 2 GPUs each; what leads to other servers is between "
+                           "nodes") == 1);
+}
+
 TEST_CASE("import simai-topo: a single server, and GPUs without NVSwitch") {
   Written server{8, 8, 1, 0};
   server.link_nvswitches();

@@ -266,6 +266,21 @@ class Commands(unittest.TestCase):
             self.assertIn(expected, str(caught.exception))
             self.assertTrue(str(caught.exception).startswith("profiler: error: "))
 
+    def test_an_output_that_cannot_be_written_is_refused_before_measuring(self):
+        command = importlib.util.module_from_spec(COMMAND)
+        COMMAND.loader.exec_module(command)
+        nowhere = os.path.join(self.folder, "nowhere")
+        for output, problem, is_measured in (
+                (f"{nowhere}/model.yaml", f"there is no folder '{nowhere}'; make the folder first", False),
+                (self.folder, "it is a directory", False),
+                (f"{self.folder}/model.yaml", "No space left on device", True)):
+            full = mock.Mock(**{"write.side_effect": OSError(28, "No space left on device")})
+            with mock.patch.object(command, "profile", return_value=full) as measuring:
+                with self.assertRaises(SystemExit) as caught:
+                    command.main(["example_models:mlp", "--input", "256", "-o", output])
+            self.assertEqual(str(caught.exception), f"profiler: error: {output}: cannot be written: {problem}")
+            self.assertEqual(measuring.called, is_measured)
+
     def test_how_to_page(self):
         page = (ROOT / "docs/how-to/profile-your-own-model.md").read_text(encoding="utf-8")
         os.symlink(ROOT / "traces", os.path.join(self.folder, "traces"))

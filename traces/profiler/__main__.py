@@ -69,16 +69,33 @@ def sample_maker(texts):
                                for shape, below in shapes)
 
 
+def check_output(path):
+    """Refuses before anything is measured what cannot be a file."""
+    folder = os.path.dirname(path)
+    if os.path.isdir(path):
+        raise ProfilerError(f"{path}: cannot be written: it is a directory")
+    if folder and not os.path.exists(folder):
+        raise ProfilerError(f"{path}: cannot be written: there is no folder '{folder}'; make the folder first")
+
+
+def write(measured, path):
+    try:
+        measured.write(path)
+    except OSError as problem:
+        raise ProfilerError(f"{path}: cannot be written: {problem.strerror}") from problem
+
+
 def main(arguments):
     options = parsed(arguments)
     sys.path.insert(0, os.getcwd())
     try:
+        check_output(options.output)
         inputs_of = found(options.inputs_of) if options.inputs_of else sample_maker(options.input)
         measured = profile(
             found(options.model)(), inputs_of, options.batch_sizes, device=options.device, precision=options.precision,
             repeat=options.repeat, warm_up=options.warm_up, leaves=options.leaf, device_kind=options.device_kind,
             name=options.name or options.model.partition(":")[2])
-        measured.write(options.output)
+        write(measured, options.output)
     except (ProfilerError, OSError) as problem:
         sys.exit(f"profiler: error: {problem}")
     print(measured.summary())
