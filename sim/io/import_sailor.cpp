@@ -4,6 +4,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json_graph.hpp"
+#include "sim/io/model_computed.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/workload/build_model.hpp"
@@ -21,7 +22,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kMostProfiledSamples = 1'000'000'000;
 constexpr std::int64_t kMostProfiledLayers = 1'000'000;
 /// The last norm takes less than such a part of the block before it.
 constexpr double kNormPart = 0.1;

@@ -65,7 +65,7 @@ class KinetoEvent {
   void set(KinetoField field, const std::string& text);
   /// The value of the field is of another kind than it should be.
   void set_wrong(KinetoField field, std::string_view found);
-  void add_dimensions(std::int64_t elements) { inputs_.push_back({elements, {}}); }
+  void add_dimensions(std::int64_t elements, std::int64_t first) { inputs_.push_back({elements, {}, first}); }
   void add_type(const std::string& type) { types_.push_back(type); }
 
   [[nodiscard]] std::optional<std::int64_t> number(KinetoField field) const;
