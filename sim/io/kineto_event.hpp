@@ -96,6 +96,9 @@ class KinetoCollector {
   /// values are missing or out of range.
   void add(const KinetoEvent& event);
 
+  /// A device of the host, by name.
+  void add_device(const std::string& name);
+
   /// What was added. **Requires** that nothing is added afterwards.
   [[nodiscard]] KinetoTrace& trace() { return trace_; }
 

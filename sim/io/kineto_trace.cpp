@@ -22,7 +22,6 @@ namespace stagecraft {
 namespace {
 
 constexpr std::int64_t kMostInputElements = std::int64_t{1} << 46;
-constexpr std::size_t kMostDeviceNames = 64;
 constexpr std::int64_t kMostRank = std::int64_t{1} << 20;
 constexpr Nanoseconds kLatestBase = 4'000'000'000'000'000'000;
 
@@ -88,7 +87,6 @@ class KinetoParser : public nlohmann::json_sax<nlohmann::json> {
   void take_field(std::optional<std::int64_t> whole, const std::string& text);
   void take_part(std::optional<std::int64_t> whole);
   void take_header(std::optional<std::int64_t> whole, const std::string& text);
-  void take_device(const std::string& name);
   void open(bool is_array);
   void finish_event();
   [[noreturn]] void refuse(const std::string& message, const std::string& key) const;
@@ -175,14 +173,9 @@ void KinetoParser::take_header(std::optional<std::int64_t> whole, const std::str
   if (header_key_ == "traceEvents") refuse("expected a list of events, found a number", header_key_);
 }
 
-void KinetoParser::take_device(const std::string& name) {
-  std::vector<std::string>& names = collector_.trace().device_names;
-  if (names.size() < kMostDeviceNames && std::ranges::find(names, name) == names.end()) names.push_back(name);
-}
-
 bool KinetoParser::string(string_t& value) {
   if (section_ == Section::Devices && depth_ == 3 && header_key_ == "deviceProperties.name") {
-    take_device(value);
+    collector_.add_device(value);
     return true;
   }
   if (!at_field()) {

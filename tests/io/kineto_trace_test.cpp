@@ -18,7 +18,9 @@ namespace {
 
 std::string traced(const std::string& events) {
   return R"({"schemaVersion":1,"distributedInfo":{"backend":"nccl","rank":3,"world_size":8,"pg_config":[{)"
-         R"("ranks":[0,1],"rank":9}]},"deviceProperties":[{"id":0,"name":"NVIDIA H100 NVL","more":{"name":"no"},"rank":7},{"name":"NVIDIA H100 NVL"},)"
+         R"("ranks":[0,1],"rank":9}]},"deviceProperties":[{"id":0,"name":"NVIDIA H100 NVL",)"
+         R"("more":{"name":"no"},"rank":7},)"
+         R"({"name":"NVIDIA H100 NVL"},)"
          R"({"id":2,"name":"Tesla T4"}],"name":"none","baseTimeNanoseconds":1000000000,)"
          R"("traceEvents":[)" +
          events + R"(],"traceName":"a.json","rank":5})";
