@@ -30,6 +30,14 @@ struct NodeOptions {
   std::optional<std::string> host_memory;
 };
 
+/// Options of traces.
+struct TraceOptions {
+  std::optional<std::string> layers;
+  std::optional<std::string> passes;
+  bool without_shapes = false;
+  bool timeline = false;
+};
+
 /// The options of all formats; each format has its own.
 struct ImportOptions {
   std::string format;
@@ -47,10 +55,7 @@ struct ImportOptions {
   NodeOptions node;
   std::optional<std::string> flags;
   std::optional<std::string> warmup;
-  std::optional<std::string> layers;
-  std::optional<std::string> passes;
-  bool without_shapes = false;
-  bool timeline = false;
+  TraceOptions traces;
   std::optional<std::string> output;
 
   [[nodiscard]] const std::string& file() const { return files.front(); }  ///< of a format that reads one
@@ -83,10 +88,10 @@ const std::vector<ImportOption>& import_options() {
       {"--host-memory", [](const Options& o) { return o.node.host_memory.has_value(); }},
       {"--flags", [](const Options& o) { return o.flags.has_value(); }},
       {"--warmup", [](const Options& o) { return o.warmup.has_value(); }},
-      {"--layers", [](const Options& o) { return o.layers.has_value(); }},
-      {"--passes", [](const Options& o) { return o.passes.has_value(); }},
-      {"--without-shapes", [](const Options& o) { return o.without_shapes; }},
-      {"--timeline", [](const Options& o) { return o.timeline; }},
+      {"--layers", [](const Options& o) { return o.traces.layers.has_value(); }},
+      {"--passes", [](const Options& o) { return o.traces.passes.has_value(); }},
+      {"--without-shapes", [](const Options& o) { return o.traces.without_shapes; }},
+      {"--timeline", [](const Options& o) { return o.traces.timeline; }},
   };
   return kOptions;
 }
@@ -137,9 +142,10 @@ PlatformImport platform_import(const ImportOptions& options) {
 }
 
 Answer import_traces(const ImportOptions& options, const Settings& settings) {
-  const KinetoChoice choice{options.layers, read_count_option("--passes", options.passes, 1, kMostPasses)};
-  return import_kineto({options.files, choice, options.planning.microbatch_size, options.device, options.without_shapes,
-                        options.timeline, options.output},
+  const KinetoChoice choice{options.traces.layers,
+                            read_count_option("--passes", options.traces.passes, 1, kMostPasses)};
+  return import_kineto({options.files, choice, options.planning.microbatch_size, options.device,
+                        options.traces.without_shapes, options.traces.timeline, options.output},
                        settings);
 }
 
@@ -302,15 +308,15 @@ VerbAction configure_import(CLI::App& command) {
   add_option(command, "--flags", options->flags,
              "megatron-log: file with the flags of the run; default: the arguments at the head of the log");
   add_option(command, "--warmup", options->warmup, "megatron-log: first iterations that are left out; default: 10");
-  add_option(command, "--layers", options->layers,
+  add_option(command, "--layers", options->traces.layers,
              "kineto: names of the annotations or modules that are layers, with * for any characters, or 'operators'; "
              "default: modules, if the trace has any, and otherwise operators");
-  add_option(command, "--passes", options->passes,
+  add_option(command, "--passes", options->traces.passes,
              "kineto: forward passes in each trace; default: runs of the first layer, or steps of the profiler");
-  add_flag(command, "--without-shapes", options->without_shapes,
+  add_flag(command, "--without-shapes", options->traces.without_shapes,
            "kineto: sizes of layers whose shapes were not recorded are 0");
   add_flag(
-      command, "--timeline", options->timeline,
+      command, "--timeline", options->traces.timeline,
       "kineto: list the forwards and backwards of passes, and the transfers, as 'simulate --timeline --json' does");
   add_option(command, "-o,--output", options->output,
              "write the model, the plan, the platform or the table to this file, as JSON if its name ends in .json");

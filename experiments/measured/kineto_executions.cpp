@@ -61,6 +61,7 @@ class Attribution {
   void attribute_call(const KinetoKernel& kernel, const KinetoCall& call, const ScopeContext& context);
   void add_kernel(const KinetoKernel& kernel, const KinetoCall& call, std::int32_t execution, bool is_backward);
   void add_shapes();
+  void add_place(std::uint32_t at, KinetoExecution& execution) const;
   void leave_out(const KinetoKernel& kernel, NoLayer reason);
 
   const KinetoTrace& trace_;
@@ -148,15 +149,41 @@ void Attribution::attribute(const KinetoKernel& kernel) {
   attribute_call(kernel, trace_.calls[*found], scope < 0 ? ScopeContext{} : contexts_[static_cast<std::size_t>(scope)]);
 }
 
-/// The operators of each execution, in their order.
+/// `aten::relu_`, but not `aten::__iand__`.
+bool is_in_place(std::string_view name) {
+  return name.starts_with("aten::") && name.ends_with('_') && !name.ends_with("__");
+}
+
+/// Only operators that lie in no other one of the layer decide. A mask that an operator in place draws takes the place
+/// of its input: autograd keeps that.
+void Attribution::add_place(std::uint32_t at, KinetoExecution& execution) const {
+  const KinetoScope& scope = trace_.scopes[at];
+  const std::string& name = trace_.names[scope.name];
+  if (name == "aten::bernoulli_") execution.place = KinetoPlace::Other;
+  const std::int32_t parent = tree_.parent[at];
+  const auto around = static_cast<std::size_t>(std::max(parent, 0));
+  const bool is_inner = parent >= 0 && trace_.scopes[around].kind == ScopeKind::Operator &&
+                        contexts_[around].execution == contexts_[at].execution;
+  if (is_inner || trace_.shapes[scope.shapes].input < Bytes(0) || execution.place == KinetoPlace::Other) return;
+  execution.place = is_in_place(name) ? KinetoPlace::Input : KinetoPlace::Other;
+}
+
+/// The operators of each execution, in their order. Norms count their batches in place before they read their input.
 void Attribution::add_shapes() {
   for (std::uint32_t i : tree_.order) {
     const KinetoScope& scope = trace_.scopes[i];
     const auto found = executions_.find(contexts_[i].execution);
     if (scope.kind != ScopeKind::Operator || found == executions_.end()) continue;
     const KinetoShapes& shapes = trace_.shapes[scope.shapes];
-    KinetoShapes& sums = found->second.shapes;
-    if (sums.input < Bytes(0)) sums.input = shapes.input;
+    KinetoExecution& execution = found->second;
+    KinetoShapes& sums = execution.shapes;
+    const bool counts = shapes.first < 0 && is_in_place(trace_.names[scope.name]);
+    if (sums.input < Bytes(0) || (execution.counts && !counts && shapes.input >= Bytes(0))) {
+      sums.input = shapes.input;
+      sums.first = shapes.first;
+      execution.counts = counts;
+    }
+    if (!counts) add_place(i, execution);
     if (!contexts_[i].in_parameters) sums.parameters = std::min(sums.parameters + shapes.parameters, kMostSummedBytes);
   }
 }

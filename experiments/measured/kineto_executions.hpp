@@ -17,6 +17,13 @@ struct KernelExtent {
   Nanoseconds end = 0;
 };
 
+/// Where a layer writes.
+enum class KinetoPlace : std::uint8_t {
+  Unknown,
+  Input,  ///< all its operators work in the memory of what they read, as `aten::relu_`
+  Other,
+};
+
 /// A run of a layer: one of its ranges, or an operator.
 struct KinetoExecution {
   std::uint32_t scope = 0;  ///< position in the trace's scopes
@@ -27,6 +34,8 @@ struct KinetoExecution {
   KernelExtent forward_extent;   ///< if `forward` has kernels
   KernelExtent backward_extent;  ///< likewise
   KinetoShapes shapes;           ///< the input of its first operator that has one; parameters of all of them
+  KinetoPlace place = KinetoPlace::Unknown;
+  bool counts = false;  ///< `shapes` are so far those of a number that is updated in place
 };
 
 /// Executions with at least one kernel, by `first`, and the kernels of none.

@@ -1,6 +1,7 @@
 #include "experiments/measured/kineto_layers.hpp"
 
 #include "experiments/measured/kineto_executions.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 
@@ -52,6 +53,11 @@ std::string base_name(const KinetoTrace& trace, const KinetoExecution& execution
   return colons == std::string::npos ? name : name.substr(colons + 2);
 }
 
+KinetoLayer new_layer(const std::string& name, const KinetoExecution& execution) {
+  const KinetoShapes& shapes = execution.shapes;
+  return {name, {}, {}, shapes.input, shapes.parameters, shapes.first, execution.place == KinetoPlace::Input};
+}
+
 void add_execution(const KinetoExecution& execution, KinetoLayer& layer) {
   layer.forward.count += execution.forward.count;
   layer.forward.time += execution.forward.time;
@@ -90,7 +96,7 @@ void group_ranges(const KinetoTrace& trace, const KinetoExecutions& executions, 
     const std::string name = base_name(trace, execution, false);
     const auto [entry, is_new] = positions.try_emplace(name, profile.layers.size());
     if (is_new) {
-      profile.layers.push_back({name, {}, {}, execution.shapes.input, execution.shapes.parameters});
+      profile.layers.push_back(new_layer(name, execution));
       times.push_back(0);
       recomputations.push_back(0);
     }
@@ -100,8 +106,8 @@ void group_ranges(const KinetoTrace& trace, const KinetoExecutions& executions, 
   profile.passes = choice.passes.value_or(std::max<std::int64_t>(times.front(), 1));
   for (std::size_t i = 0; i < times.size(); ++i) {
     if (times[i] % profile.passes == 0) continue;
-    throw InputError(quote(profile.layers[i].name) + " ran " + std::to_string(times[i]) +
-                         " times, which is no multiple of " + std::to_string(profile.passes) +
+    throw InputError(quote(profile.layers[i].name) + " ran " + counted(times[i], "time") +
+                         ", which is no multiple of " + std::to_string(profile.passes) +
                          ", the forward passes of the trace",
                      {trace.file, 0, 0, ""}, "give the number of passes (--passes), or name the layers (--layers)");
   }
@@ -133,9 +139,8 @@ void group_operators(const KinetoTrace& trace, const KinetoExecutions& execution
   PassExtents extents;
   std::unordered_map<std::string, std::size_t> counts;
   for (std::size_t i = 0; i < each; ++i) {
-    const KinetoShapes& shapes = executions.all[i].shapes;
     const std::string name = name_at(i);
-    profile.layers.push_back({name + "_" + std::to_string(counts[name]++), {}, {}, shapes.input, shapes.parameters});
+    profile.layers.push_back(new_layer(name + "_" + std::to_string(counts[name]++), executions.all[i]));
     for (std::size_t p = 0; p < passes; ++p) {
       add_execution(executions.all[i + p * each], profile.layers.back());
       extents.add(static_cast<std::int64_t>(p), executions.all[i + p * each]);
@@ -153,6 +158,7 @@ KinetoProfile profile_kineto(const KinetoTrace& trace, const KinetoChoice& choic
   KinetoProfile profile;
   profile.file = trace.file;
   profile.rank = trace.rank;
+  profile.device_names = trace.device_names;
   profile.base_time = trace.base_time;
   KinetoExecutions executions = find_executions(trace, choice.layers);
   profile.has_modules = !executions.are_operators;

@@ -37,6 +37,8 @@ struct KinetoLayer {
   KernelSum backward;
   Bytes input{-1};  ///< what its first operator reads; -1: not recorded
   Bytes parameters;
+  std::int64_t first = -1;  ///< first dimension of the input; -1: not recorded, or none
+  bool in_place = false;    ///< its output is in the memory of its input
 };
 
 /// A forward or backward of all layers of a trace: from the start of its first kernel to the end of its last one.
@@ -52,7 +54,8 @@ struct KinetoOperation {
 struct KinetoProfile {
   std::string file;
   std::optional<std::int64_t> rank;
-  bool has_modules = true;  ///< its layers are ranges, not operators
+  std::vector<std::string> device_names;  ///< those of the trace
+  bool has_modules = true;                ///< its layers are ranges, not operators
   std::int64_t passes = 1;
   std::vector<KinetoLayer> layers;          ///< in the order in which the forward reaches them
   std::vector<KinetoOperation> operations;  ///< by pass, the forward first

@@ -1,5 +1,6 @@
 #include "experiments/measured/kineto_model.hpp"
 
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/model_file.hpp"
@@ -22,7 +23,8 @@ Layer layer_of(const KinetoLayer& source, const KinetoProfile& profile, const st
   layer.name = prefix + source.name;
   layer.forward = to_seconds(source.forward.time) / passes;
   layer.backward = to_seconds(source.backward.time) / passes;
-  layer.backward_weight = layer.backward / 2;
+  // A layer whose operators were recorded and have no parameters has no gradient of them.
+  if (source.parameters > Bytes(0) || source.input < Bytes(0)) layer.backward_weight = layer.backward / 2;
   layer.parameters = source.parameters;
   layer.stash = Bytes(-1);
   layer.checkpoint = Bytes(-1);
@@ -36,14 +38,35 @@ Bytes input_of(const KinetoLayer& layer, const KinetoProfile& profile, bool with
                    "profile with record_shapes=True, or take sizes that are not recorded as 0 (--without-shapes)");
 }
 
+/// A layer in place keeps its output, which the next one reads: one tensor in the memory of its input. Two of them in a
+/// row have that memory in common. Where the next layer reads another size, what it reads is another tensor.
+void share_outputs(const std::vector<bool>& in_place, LayerGraph& graph) {
+  Bytes input = graph.input;
+  for (std::size_t i = 0; i + 1 < in_place.size(); ++i) {
+    Layer& layer = graph.layers[LayerId(static_cast<LayerId::rep>(i))];
+    const Bytes output = layer.output;
+    if (in_place[i] && output == input && output > Bytes(0)) {
+      if (in_place[i + 1]) {
+        layer.stash = Bytes(0);
+      } else {
+        Layer& next = graph.layers[LayerId(static_cast<LayerId::rep>(i + 1))];
+        layer.stash = output;
+        layer.keeps = next.reads = next.keeps = {static_cast<std::uint32_t>(graph.tensors.size())};
+        graph.tensors.push_back({LayerId(static_cast<LayerId::rep>(i)), output});
+      }
+    }
+    input = output;
+  }
+}
+
 std::string source_of(const std::vector<KinetoProfile>& profiles, std::size_t unknown) {
   std::string text = "kernels of ";
   for (const KinetoProfile& profile : profiles) {
     text += (&profile == &profiles.front() ? "" : ", ") + file_stem(profile.file);
   }
-  text += ", traces of the PyTorch profiler; ";
+  text += ", traces of the PyTorch profiler; gradients of parameters are assumed to be half of a layer's backward; ";
   if (unknown == 0) return text + "sizes from the shapes of operators";
-  return text + "the sizes of " + std::to_string(unknown) + " layers were not recorded and are 0";
+  return text + "the sizes of " + counted(unknown, "layer") + " were not recorded and are 0";
 }
 
 }  // namespace
@@ -55,6 +78,7 @@ Model kineto_model(const std::vector<KinetoProfile>& profiles, const KinetoModel
   graph.microbatch_size = choice.microbatch_size;
   graph.origin = Origin::Measured;
   std::size_t unknown = 0;
+  std::vector<bool> in_place;
   for (std::size_t p = 0; p < profiles.size(); ++p) {
     const std::string prefix = profiles.size() == 1 ? "" : "stage" + std::to_string(p) + ".";
     if (profiles[p].layers.empty()) {
@@ -72,8 +96,10 @@ Model kineto_model(const std::vector<KinetoProfile>& profiles, const KinetoModel
         graph.edges.push_back({before, LayerId(before.value() + 1), input});
       }
       graph.layers.push_back(layer_of(source, profiles[p], prefix));
+      in_place.push_back(source.in_place);
     }
   }
+  share_outputs(in_place, graph);
   graph.source = source_of(profiles, unknown);
   check_graph(graph, {profiles.front().file, 0, 0, ""});
   apply_memory_defaults(graph);

@@ -15,6 +15,7 @@ constexpr std::int64_t kMostMicroseconds = 4'000'000'000'000'000;
 constexpr Nanoseconds kLongestEvent = 1'000'000'000'000'000;     // eleven days
 constexpr Nanoseconds kMostKernelTime = 10'000'000'000'000'000;  // 116 days
 constexpr std::size_t kMostKept = 50'000'000;
+constexpr std::size_t kMostDeviceNames = 64;
 constexpr std::size_t kMostOfGroup = 1 << 20;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 46;
 
@@ -189,6 +190,11 @@ void KinetoCollector::add(const KinetoEvent& event) {
   const std::string& phase = event.text(KinetoField::Phase);
   if (phase == "X") return add_complete(event);
   if ((phase == "s" || phase == "f") && event.text(KinetoField::Category) == "fwdbwd") add_link(event, phase == "s");
+}
+
+void KinetoCollector::add_device(const std::string& name) {
+  std::vector<std::string>& names = trace_.device_names;
+  if (names.size() < kMostDeviceNames && std::ranges::find(names, name) == names.end()) names.push_back(name);
 }
 
 void KinetoCollector::add_complete(const KinetoEvent& event) {

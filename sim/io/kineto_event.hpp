@@ -65,7 +65,7 @@ class KinetoEvent {
   void set(KinetoField field, const std::string& text);
   /// The value of the field is of another kind than it should be.
   void set_wrong(KinetoField field, std::string_view found);
-  void add_dimensions(std::int64_t elements) { inputs_.push_back({elements, {}}); }
+  void add_dimensions(std::int64_t elements, std::int64_t first) { inputs_.push_back({elements, {}, first}); }
   void add_type(const std::string& type) { types_.push_back(type); }
 
   [[nodiscard]] std::optional<std::int64_t> number(KinetoField field) const;
@@ -95,6 +95,9 @@ class KinetoCollector {
   /// **Throws** InputError, with the key of the field but without a file, for events that the trace needs and whose
   /// values are missing or out of range.
   void add(const KinetoEvent& event);
+
+  /// A device of the host, by name.
+  void add_device(const std::string& name);
 
   /// What was added. **Requires** that nothing is added afterwards.
   [[nodiscard]] KinetoTrace& trace() { return trace_; }

@@ -72,11 +72,17 @@ std::optional<Bytes> bytes_of(const std::vector<KinetoInput>& inputs, std::size_
   return Bytes(inputs[at].elements * *each);
 }
 
-std::optional<Bytes> first_tensor(const std::vector<KinetoInput>& inputs) {
+/// What the input at a position says, if that is a tensor.
+KinetoShapes shapes_at(const std::vector<KinetoInput>& inputs, std::size_t at) {
+  const std::optional<Bytes> bytes = bytes_of(inputs, at);
+  return bytes ? KinetoShapes{*bytes, Bytes(0), inputs[at].first} : KinetoShapes{};
+}
+
+KinetoShapes first_tensor(const std::vector<KinetoInput>& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (const auto bytes = bytes_of(inputs, i)) return bytes;
+    if (bytes_of(inputs, i)) return shapes_at(inputs, i);
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
@@ -88,12 +94,12 @@ std::optional<std::int64_t> element_bytes(std::string_view type) {
 }
 
 KinetoShapes kineto_shapes(std::string_view name, const std::vector<KinetoInput>& inputs) {
-  const Bytes none(-1);
   const auto* known = std::ranges::find(kKnownOperators, name, &KnownOperator::name);
-  if (known == kKnownOperators.end()) return {first_tensor(inputs).value_or(none), Bytes(0)};
-  Bytes parameters = bytes_of(inputs, known->weight).value_or(Bytes(0));
-  if (known->bias != known->weight) parameters += bytes_of(inputs, known->bias).value_or(Bytes(0));
-  return {bytes_of(inputs, known->input).value_or(none), parameters};
+  if (known == kKnownOperators.end()) return first_tensor(inputs);
+  KinetoShapes shapes = shapes_at(inputs, known->input);
+  shapes.parameters = bytes_of(inputs, known->weight).value_or(Bytes(0));
+  if (known->bias != known->weight) shapes.parameters += bytes_of(inputs, known->bias).value_or(Bytes(0));
+  return shapes;
 }
 
 }  // namespace stagecraft

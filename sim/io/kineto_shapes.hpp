@@ -13,7 +13,8 @@ namespace stagecraft {
 /// An input of an operator as the profiler records it: the elements of a tensor, or of all tensors of a list.
 struct KinetoInput {
   std::int64_t elements = 0;
-  std::string type;  ///< `float`, `c10::Half`, `Scalar`, …
+  std::string type;         ///< `float`, `c10::Half`, `Scalar`, …
+  std::int64_t first = -1;  ///< its first dimension; -1: it has none, or is a list
 };
 
 /// Bytes of an element of a type, as the profiler (`long int`) or NCCL's events (`Float`) call it; none for what is no

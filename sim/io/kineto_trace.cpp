@@ -58,7 +58,7 @@ std::string shortened(const std::string& text) {
 
 std::string event_key(std::size_t event) { return "traceEvents[" + std::to_string(event) + "]"; }
 
-enum class Section : std::uint8_t { Other, Events, Distributed };
+enum class Section : std::uint8_t { Other, Events, Distributed, Devices };
 
 /// Takes a trace from the parser, value by value: only the event that is being read is held.
 class KinetoParser : public nlohmann::json_sax<nlohmann::json> {
@@ -107,6 +107,7 @@ class KinetoParser : public nlohmann::json_sax<nlohmann::json> {
   bool in_arguments_ = false;
   bool has_events_ = false;
   std::vector<std::int64_t> elements_;  ///< of the input that is being read, or of each tensor of a list so far
+  std::int64_t first_ = -1;             ///< first dimension of that input; -1: none so far
   std::size_t events_ = 0;
 };
 
@@ -155,6 +156,7 @@ void KinetoParser::take_part(std::optional<std::int64_t> whole) {
            event_key(events_) + ".args.Input Dims");
   }
   elements *= *whole;
+  if (inside() == 3 && first_ < 0) first_ = *whole;
 }
 
 void KinetoParser::take_header(std::optional<std::int64_t> whole, const std::string& text) {
@@ -172,6 +174,10 @@ void KinetoParser::take_header(std::optional<std::int64_t> whole, const std::str
 }
 
 bool KinetoParser::string(string_t& value) {
+  if (section_ == Section::Devices && depth_ == 3 && header_key_ == "deviceProperties.name") {
+    collector_.add_device(value);
+    return true;
+  }
   if (!at_field()) {
     if (field_ == KinetoField::InputTypes && inside() == 2) {
       event_.add_type(value);
@@ -218,6 +224,7 @@ void KinetoParser::open(bool is_array) {
     has_events_ = true;
   }
   if (depth_ == 1 && header_key_ == "distributedInfo" && !is_array) section_ = Section::Distributed;
+  if (depth_ == 1 && header_key_ == "deviceProperties" && is_array) section_ = Section::Devices;
   ++depth_;
 }
 
@@ -235,6 +242,8 @@ bool KinetoParser::key(string_t& key) {
     header_key_ = key;
   } else if (depth_ == 2 && section_ == Section::Distributed) {
     header_key_ = "distributedInfo." + key;
+  } else if (depth_ == 3 && section_ == Section::Devices) {
+    header_key_ = "deviceProperties." + key;
   }
   return true;
 }
@@ -261,7 +270,10 @@ bool KinetoParser::start_array(std::size_t /*elements*/) {
   }
   open(true);
   if (field_ != KinetoField::InputDims) return true;
-  if (inside() == 3) elements_ = {1};
+  if (inside() == 3) {
+    elements_ = {1};
+    first_ = -1;
+  }
   if (inside() == 4) elements_.push_back(1);
   return true;
 }
@@ -271,7 +283,7 @@ bool KinetoParser::end_array() {
     // The first one is that of a tensor; those of a list of tensors come after it.
     std::int64_t sum = elements_.size() == 1 ? elements_.front() : 0;
     for (std::size_t i = 1; i < elements_.size(); ++i) sum = std::min(sum + elements_[i], kMostInputElements);
-    event_.add_dimensions(sum);
+    event_.add_dimensions(sum, first_);
   }
   if (--depth_ <= 1 && event_depth_ == 3) {
     section_ = Section::Other;

@@ -48,6 +48,7 @@ struct KinetoCall {
 struct KinetoShapes {
   Bytes input{-1};  ///< the tensor that it reads from the layer before; -1: not recorded
   Bytes parameters;
+  std::int64_t first = -1;  ///< first dimension of `input`; -1: it has none, or is a list of tensors
   friend auto operator<=>(const KinetoShapes&, const KinetoShapes&) = default;
 };
 
@@ -78,7 +79,8 @@ struct KinetoTrace {
   std::string file;
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
-  Nanoseconds base_time = 0;  ///< to which all times are relative
+  Nanoseconds base_time = 0;              ///< to which all times are relative
+  std::vector<std::string> device_names;  ///< of all devices of its host, each name once; at most 64
   std::vector<std::string> names;
   std::vector<KinetoKernel> kernels;
   std::vector<KinetoCall> calls;

@@ -52,4 +52,8 @@ struct WorkloadInfo {
 /// of those with the same model number the ones that share most words with it. Empty if there are none.
 [[nodiscard]] std::vector<std::string> devices_like(std::string_view name);
 
+/// Whether two names of devices have different model numbers, such as `NVIDIA H100 80GB HBM3` and `A100-SXM4-80GB`. Not
+/// if one of them has none.
+[[nodiscard]] bool have_other_numbers(std::string_view a, std::string_view b);
+
 }  // namespace stagecraft

@@ -176,4 +176,10 @@ std::vector<std::string> devices_like(std::string_view name) {
   return like;
 }
 
+bool have_other_numbers(std::string_view a, std::string_view b) {
+  const std::string of_a = model_number(words_of(a));
+  const std::string of_b = model_number(words_of(b));
+  return !of_a.empty() && !of_b.empty() && of_a != of_b;
+}
+
 }  // namespace stagecraft

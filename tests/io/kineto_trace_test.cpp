@@ -18,7 +18,10 @@ namespace {
 
 std::string traced(const std::string& events) {
   return R"({"schemaVersion":1,"distributedInfo":{"backend":"nccl","rank":3,"world_size":8,"pg_config":[{)"
-         R"("ranks":[0,1],"rank":9}]},"deviceProperties":[{"id":0,"rank":7}],"baseTimeNanoseconds":1000000000,)"
+         R"("ranks":[0,1],"rank":9}]},"deviceProperties":[{"id":0,"name":"NVIDIA H100 NVL",)"
+         R"("more":{"name":"no"},"rank":7},)"
+         R"({"name":"NVIDIA H100 NVL"},)"
+         R"({"id":2,"name":"Tesla T4"}],"name":"none","baseTimeNanoseconds":1000000000,)"
          R"("traceEvents":[)" +
          events + R"(],"traceName":"a.json","rank":5})";
 }
@@ -75,6 +78,7 @@ TEST_CASE("kineto: what a trace says of ranks, kernels, calls, ranges, links and
                                                "a.json");
   CHECK(trace.rank == 3);
   CHECK(trace.world_size == 8);
+  CHECK(trace.device_names == std::vector<std::string>{"NVIDIA H100 NVL", "Tesla T4"});
   CHECK(trace.base_time == 1000000000);
   REQUIRE(trace.kernels.size() == 2);
   CHECK(trace.kernels[0].start == 20500);
@@ -87,7 +91,7 @@ TEST_CASE("kineto: what a trace says of ranks, kernels, calls, ranges, links and
   CHECK(trace.scopes[0].thread == trace.calls[0].thread);
   CHECK(trace.scopes[0].end == 20000);
   CHECK(trace.scopes[0].sequence == 4);
-  CHECK(trace.shapes[trace.scopes[0].shapes] == KinetoShapes{Bytes(12), Bytes(40)});
+  CHECK(trace.shapes[trace.scopes[0].shapes] == KinetoShapes{Bytes(12), Bytes(40), 2});
   CHECK(trace.shapes[trace.scopes[1].shapes] == KinetoShapes{Bytes(40), Bytes(0)});
   CHECK(trace.scopes[1].sequence == -1);
   CHECK(trace.scopes[2].kind == ScopeKind::Module);

@@ -28,4 +28,12 @@ TEST_CASE("devices like a name: none for another model with the same memory, nor
   CHECK(devices_like("").empty());
 }
 
+TEST_CASE("devices of other model numbers: sizes of memory and form factors do not matter") {
+  CHECK(have_other_numbers("NVIDIA H100 80GB HBM3", "A100-SXM4-80GB"));
+  CHECK_FALSE(have_other_numbers("NVIDIA A100-PG509-200", "A100-SXM4-40GB"));
+  CHECK_FALSE(have_other_numbers("NVIDIA A100-SXM4-80GB", "a100"));
+  CHECK_FALSE(have_other_numbers("NVIDIA Graphics Device", "A100-SXM4-80GB"));
+  CHECK_FALSE(have_other_numbers("H100", "80GB"));
+}
+
 }  // namespace stagecraft::devices_like_test

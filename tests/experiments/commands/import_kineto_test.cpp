@@ -39,6 +39,16 @@ TEST_CASE("import kineto: a model with the times and sizes of the trace") {
   CHECK(shell("$S describe $D/a.json", folder.path()).code == 0);
 }
 
+TEST_CASE("import kineto: a warning for a microbatch of another size than the trace's") {
+  const test::TemporaryFolder folder;
+  const std::string command = "$S import kineto " + kTrace + " --device A -o $D/a.json --microbatch-size ";
+  const auto made = shell(command + "7", folder.path());
+  CHECK(made.code == 0);
+  CHECK(made.err.find("warning: the first dimension of the input of 'Linear_0' is 64, and --microbatch-size is 7") !=
+        std::string::npos);
+  CHECK(shell(command + "64", folder.path()).err.find("warning") == std::string::npos);
+}
+
 TEST_CASE("import kineto: two ranks have waiting and bandwidth") {
   const test::TemporaryFolder folder;
   const auto made = shell("sed 's/\"rank\": 0/\"rank\": 1/; s/\"ts\": 500, \"dur\": 80/\"ts\": 540, \"dur\": 40/' " +

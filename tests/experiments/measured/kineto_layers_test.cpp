@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -153,6 +154,49 @@ TEST_CASE("kineto layers: what the backward computes again is backward, and is f
   CHECK(profile.layers[1].forward == KernelSum{1, 2000});
   CHECK(profile.layers[1].backward == KernelSum{2, 12000});
   CHECK(profile.operations == std::vector<KinetoOperation>{{false, 0, 50000, 92000}, {true, 0, 130000, 226000}});
+}
+
+/// A module with one operator, and others inside it, of which each is given with its inputs.
+struct Inputs {
+  std::string name;
+  std::string dims;
+};
+
+KinetoProfile profile_of_module(const std::vector<Inputs>& inputs, const std::vector<Inputs>& inner = {}) {
+  const auto shapes = [](const Inputs& of) { return R"(,"Input Dims":[)" + of.dims + R"(],"Input type":["float"])"; };
+  KinetoText text;
+  text.module("A_0", kMain, 10, 80).call(kMain, 85, 1).kernel("k", 100, 1, 1);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    text.op(inputs[i].name, kMain, 11 + 20 * static_cast<double>(i), 18, 5, 0, shapes(inputs[i]));
+  }
+  for (const Inputs& each : inner) text.op(each.name, kMain, 12, 5, 5, 0, shapes(each));
+  return profile_kineto(text.trace(), {});
+}
+
+TEST_CASE("kineto layers: a layer is in place if all its operators are that lie in no other one") {
+  const KinetoLayer relu = profile_of_module({{"aten::relu_", "[8,4]"}}, {{"aten::clamp_min", "[8,4]"}}).layers.at(0);
+  CHECK(relu.in_place);
+  CHECK(relu.first == 8);
+  CHECK(relu.input == Bytes(128));
+  CHECK_FALSE(profile_of_module({{"aten::relu", "[8,4]"}}, {{"aten::clamp_min_", "[8,4]"}}).layers.at(0).in_place);
+  CHECK_FALSE(profile_of_module({{"aten::conv2d", "[8,4]"}, {"aten::relu_", "[8,6]"}}).layers.at(0).in_place);
+  CHECK_FALSE(profile_of_module({{"aten::relu_", "[8,6]"}, {"aten::conv2d", "[8,6]"}}).layers.at(0).in_place);
+  CHECK(profile_of_module({{"aten::add_", "[8,6]"}, {"aten::relu_", "[8,6]"}}).layers.at(0).in_place);
+  CHECK_FALSE(profile_of_module({{"aten::__iand__", "[8]"}}).layers.at(0).in_place);
+  CHECK_FALSE(profile_of_module({{"c10d::allreduce_", "[8]"}}).layers.at(0).in_place);
+}
+
+TEST_CASE("kineto layers: a dropout in place has a mask, and only in training") {
+  CHECK(profile_of_module({{"aten::dropout_", "[8,4]"}}).layers.at(0).in_place);
+  CHECK_FALSE(profile_of_module({{"aten::dropout_", "[8,4]"}}, {{"aten::bernoulli_", "[8,4]"}}).layers.at(0).in_place);
+}
+
+TEST_CASE("kineto layers: a norm that counts its batches first reads what it norms") {
+  const KinetoLayer norm = profile_of_module({{"aten::add_", "[]"}, {"aten::batch_norm", "[8,6]"}}).layers.at(0);
+  CHECK_FALSE(norm.in_place);
+  CHECK(norm.input == Bytes(192));
+  CHECK(norm.first == 8);
+  CHECK(profile_of_module({{"aten::add_", "[]"}}).layers.at(0).input == Bytes(4));
 }
 
 TEST_CASE("kineto layers: time of streams at once is busy once") {

@@ -1,8 +1,10 @@
 // Traces that others published (of HolisticTraceAnalysis and TrioSim), against counts that another program made of
 // them: it searches all ranges for each kernel, adds decimal numbers, and follows the links `fwdbwd`.
 #include "experiments/measured/kineto_layers.hpp"
+#include "experiments/measured/kineto_model.hpp"
 #include "experiments/measured/kineto_transfers.hpp"
 #include "sim/io/kineto_trace.hpp"
+#include "sim/model/run_sums.hpp"
 #include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
@@ -69,6 +71,27 @@ TEST_CASE("kineto samples: VGG13 by modules") {
   for (const KinetoLayer& layer : profile.layers) parameters += layer.parameters;
   CHECK(parameters == Bytes(std::int64_t{133047848} * 4));
   CHECK(profile.layers[0].input == Bytes(std::int64_t{512} * 3 * 224 * 224 * 4));
+  CHECK(profile.layers[0].first == 512);
+  CHECK(profile.device_names == std::vector<std::string>{"NVIDIA H100 80GB HBM3"});
+}
+
+// All ReLUs work in the memory of their input: on one stage only the other layers keep something.
+TEST_CASE("kineto samples: what VGG13 keeps counts once") {
+  if (!is_here()) return;
+  const KinetoProfile profile = profile_kineto(sample("triosim-profiler_vgg13-iter41"), {});
+  Bytes kept;
+  Bytes inputs;
+  for (const KinetoLayer& layer : profile.layers) {
+    CHECK(layer.in_place == layer.name.starts_with("ReLU"));
+    inputs += layer.input;
+    if (!layer.in_place) kept += layer.input;
+  }
+  const LayerGraph graph = kineto_model({profile}, {512, "A", false}).profiles.front();
+  std::vector<LayerId> all;
+  for (const LayerId id : indices(graph.layers)) all.push_back(id);
+  CHECK(stash_of(graph, all) == kept);
+  CHECK(totals(graph).stash == inputs);
+  CHECK(kept < inputs);
 }
 
 TEST_CASE("kineto samples: a forward of AlexNet by operators") {

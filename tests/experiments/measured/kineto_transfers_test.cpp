@@ -2,11 +2,14 @@
 #include "experiments/measured/kineto_transfers.hpp"
 
 #include "experiments/measured/kineto_model.hpp"
+#include "experiments/measured/kineto_remarks.hpp"
 #include "sim/base/error.hpp"
+#include "sim/model/run_sums.hpp"
 #include "tests/experiments/measured/kineto_text.hpp"
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -157,6 +160,66 @@ TEST_CASE("kineto model: times of a pass, and the input of a layer as the output
   CHECK(graph.edges[0].bytes == Bytes(60));
 }
 
+TEST_CASE("kineto model: only layers with parameters have gradients of them") {
+  KinetoProfile profile = profile_of_two();
+  profile.layers[1].backward = {2, 6000000};
+  const auto weight = [&] {
+    return kineto_model({profile}, {8, "A", true}).profiles.front().layers[LayerId(1)].backward_weight.value();
+  };
+  CHECK(weight() == 0);
+  profile.layers[1].input = Bytes(-1);  // then its parameters are not known either
+  CHECK(weight() == doctest::Approx(1.5e-3));
+}
+
+/// Layers with 100 bytes in between, of which these are in place, and another size before `cut`.
+LayerGraph graph_in_place(const std::vector<bool>& in_place, std::size_t cut) {
+  KinetoProfile profile = profile_of_two();
+  profile.layers.clear();
+  for (std::size_t i = 0; i < in_place.size(); ++i) {
+    const std::string name = "l" + std::to_string(i);
+    profile.layers.push_back({name, {2, 1}, {2, 1}, Bytes(i < cut ? 100 : 60), Bytes(0), 8, in_place[i]});
+  }
+  return kineto_model({profile}, {8, "A", false}).profiles.front();
+}
+
+Bytes stash_of_first(const LayerGraph& graph, std::size_t count) {
+  std::vector<LayerId> layers;
+  for (std::size_t i = 0; i < count; ++i) layers.emplace_back(static_cast<LayerId::rep>(i));
+  return stash_of(graph, layers);
+}
+
+TEST_CASE("kineto model: what a layer in place keeps is what the next one reads") {
+  const LayerGraph pair = graph_in_place({false, true, false}, 3);
+  CHECK(stash_of_first(pair, 3) == Bytes(200));
+  CHECK(stash_of_first(pair, 2) == Bytes(200));  // a stage that ends with it keeps it
+  const LayerGraph row = graph_in_place({false, true, true, false}, 4);
+  CHECK(stash_of_first(row, 4) == Bytes(200));
+  CHECK(row.tensors.size() == 1);
+  CHECK(stash_of_first(graph_in_place({false, true, false}, 2), 3) == Bytes(260));  // the next one reads another
+  CHECK(stash_of_first(graph_in_place({false, true}, 2), 2) == Bytes(200));
+  CHECK(stash_of_first(graph_in_place({true, false}, 2), 2) == Bytes(100));
+}
+
+TEST_CASE("kineto remarks: another batch, another device, no backward, no sizes") {
+  KinetoProfile profile = profile_of_two();
+  const auto remarks = [&](const std::string& device) { return model_remarks({profile}, {8, device, true}); };
+  CHECK(remarks("A100-SXM4-40GB").empty());
+  profile.layers[0].first = 8;
+  profile.device_names = {"NVIDIA A100-SXM4-80GB"};
+  CHECK(remarks("A100-SXM4-40GB").empty());
+  CHECK(remarks("H100-like").empty());  // a device of the user's own
+  profile.layers[0].first = 512;
+  REQUIRE(remarks("H100-SXM5-80GB").size() == 2);
+  CHECK(remarks("H100-SXM5-80GB")[0].find("'a' is 512, and --microbatch-size is 8") != std::string::npos);
+  CHECK(remarks("H100-SXM5-80GB")[1].find("'NVIDIA A100-SXM4-80GB'") != std::string::npos);
+  profile.layers = {{"a", {2, 4000000}, {}, Bytes(-1), {}}};
+  REQUIRE(remarks("A").size() == 2);
+  CHECK(remarks("A")[0].find("is of inference") != std::string::npos);
+  CHECK(remarks("A")[1].find("all sizes of the model are 0") != std::string::npos);
+  profile.unattributed[static_cast<std::size_t>(NoLayer::Backward)] = {1, 1000};
+  CHECK(remarks("A")[0].find("no backward kernel") != std::string::npos);
+}
+
 TEST_CASE("kineto model: traces are stages one after the other; unknown sizes are told") {
   KinetoProfile second = profile_of_two();
   second.layers[0].input = Bytes(-1);
@@ -167,7 +230,7 @@ TEST_CASE("kineto model: traces are stages one after the other; unknown sizes ar
   REQUIRE(graph.layers.size() == 4);
   CHECK(graph.layers[LayerId(2)].name == "stage1.a");
   CHECK(graph.layers[LayerId(1)].output == Bytes(0));
-  CHECK(graph.source.find("the sizes of 1 layer") != std::string::npos);
+  CHECK(graph.source.find("the sizes of 1 layer were") != std::string::npos);
 }
 
 }  // namespace
