@@ -4,12 +4,16 @@
 #include "sim/base/text.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
+#include <queue>
 #include <string_view>
 
 namespace stagecraft {
 namespace {
 
 constexpr const char* kSendReceive = "send, recv";
+constexpr std::size_t kMostOperationBytes = 64;
 constexpr Bytes kMostSummed{std::int64_t{1} << 60};
 
 const KinetoMessage& message_of_kernel(const KinetoTrace& trace, const KinetoKernel& kernel) {
@@ -52,32 +56,66 @@ void split(const std::vector<TransferEnd>& ends, TransferKind& kind) {
   }
 }
 
+Nanoseconds end_of(const TransferEnd& end) { return end.start + end.duration; }
+
+/// The kernels of a rank that are in no transfer yet.
+class RankEnds {
+ public:
+  explicit RankEnds(std::vector<TransferEnd> ends) : ends_(std::move(ends)), first_end_(ends_.size()) {
+    std::ranges::stable_sort(ends_, {}, [](const TransferEnd& end) { return std::pair(end.start, end.duration); });
+    Nanoseconds first = kNever;
+    for (std::size_t i = ends_.size(); i-- > 0;) first_end_[i] = first = std::min(first, end_of(ends_[i]));
+  }
+
+  /// The end of the one that ends first.
+  [[nodiscard]] Nanoseconds first_end() const {
+    const Nanoseconds later = at_ == ends_.size() ? kNever : first_end_[at_];
+    return started_.empty() ? later : std::min(later, started_.top().first);
+  }
+
+  /// Takes the one that ends first of those that started before a time, or that end at it.
+  [[nodiscard]] std::optional<TransferEnd> take(Nanoseconds time) {
+    while (at_ < ends_.size() && (ends_[at_].start < time || end_of(ends_[at_]) == time)) {
+      started_.emplace(end_of(ends_[at_]), at_);
+      ++at_;
+    }
+    if (started_.empty()) return std::nullopt;
+    const std::size_t taken = started_.top().second;
+    started_.pop();
+    return ends_[taken];
+  }
+
+  static constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
+
+ private:
+  using EndAt = std::pair<Nanoseconds, std::size_t>;  ///< the end of the kernel at a position
+  std::vector<TransferEnd> ends_;                     ///< in the order of their starts
+  std::vector<Nanoseconds> first_end_;                ///< of those from a position on
+  std::priority_queue<EndAt, std::vector<EndAt>, std::greater<>> started_;
+  std::size_t at_ = 0;  ///< of the first one that was not put into `started_`
+};
+
 /// The transfers of a group, one after the other.
 class Matching {
  public:
   explicit Matching(const std::map<std::int64_t, std::vector<TransferEnd>>& ends) {
-    for (const auto& [rank, list] : ends) left_.emplace_back(list.begin(), list.end());
+    for (const auto& [rank, list] : ends) left_.emplace_back(list);
   }
 
   /// The ends of the next transfer; empty after the last one.
   std::vector<TransferEnd> next() {
-    std::erase_if(left_, [](const Left& left) { return left.first == left.second; });
+    Nanoseconds first_end = RankEnds::kNever;
+    for (const RankEnds& rank : left_) first_end = std::min(first_end, rank.first_end());
     std::vector<TransferEnd> ends;
-    if (left_.empty()) return ends;
-    Nanoseconds first_end = end_of(*left_.front().first);
-    for (const Left& left : left_) first_end = std::min(first_end, end_of(*left.first));
-    for (Left& left : left_) {
-      const TransferEnd& head = *left.first;
-      if (head.start < first_end || end_of(head) == first_end) ends.push_back(*left.first++);
+    if (first_end == RankEnds::kNever) return ends;
+    for (RankEnds& rank : left_) {
+      if (const std::optional<TransferEnd> end = rank.take(first_end)) ends.push_back(*end);
     }
     return ends;
   }
 
  private:
-  using At = std::vector<TransferEnd>::const_iterator;
-  using Left = std::pair<At, At>;
-  static Nanoseconds end_of(const TransferEnd& end) { return end.start + end.duration; }
-  std::vector<Left> left_;
+  std::vector<RankEnds> left_;
 };
 
 }  // namespace
@@ -87,7 +125,7 @@ std::string nccl_operation(const std::string& kernel) {
   const std::size_t mark = kernel.find("Kernel_");
   if (mark == std::string::npos) return "nccl";
   const std::string rest = kernel.substr(mark + std::string_view("Kernel_").size());
-  return rest.substr(0, rest.find_first_of("_("));
+  return rest.substr(0, std::min(rest.find_first_of("_("), kMostOperationBytes));
 }
 
 void TransferTable::add(const KinetoTrace& trace) {
@@ -106,7 +144,8 @@ void TransferTable::add(const KinetoTrace& trace) {
     const KinetoMessage& message = message_of_kernel(trace, *kernel);
     std::string kind = message.collective.empty() ? nccl_operation(trace.names[kernel->name]) : message.collective;
     if (is_pairwise(message)) kind = kSendReceive;
-    Group& group = groups_[{kind, message.group + " " + pair_of(message, rank)}];
+    const std::string name = kernel->message < 0 ? "" : trace.names[message.group];
+    Group& group = groups_[{kind, name + " " + pair_of(message, rank)}];
     group.ends[rank].push_back({trace.base_time + kernel->start, kernel->duration, message.bytes});
     group.size = std::max(group.size, is_pairwise(message) ? 2 : message.group_size);
   }

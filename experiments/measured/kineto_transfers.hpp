@@ -42,8 +42,9 @@ struct TransferKind {
 
 /// Takes the kernels of NCCL from traces of several ranks and finds the ends of each transfer. Ends of one transfer
 /// have the same kind and process group, and sends and receives the same pair of ranks. None of them ends before all
-/// have started: so the kernel that ends first belongs together with those of other ranks that started before its end.
-/// The clocks of the traces have to agree.
+/// have started: so the kernel that ends first belongs together with, of each other rank, the one that ends first among
+/// those that started before its end; the same holds for the kernels that are left. Between two ranks no other choice
+/// finds more transfers. The clocks of the traces have to agree.
 class TransferTable {
  public:
   /// The rank is that of the trace, or the number of traces added before.
@@ -53,7 +54,7 @@ class TransferTable {
   /// All kernels that were added, with their kinds, rank after rank in each group.
   [[nodiscard]] std::vector<TransferKernel> kernels() const;
 
-  /// By kind. **Cost** O(kernels · ranks).
+  /// By kind. **Cost** O(kernels · (ranks + log kernels)).
   [[nodiscard]] std::vector<TransferKind> kinds() const;
 
  private:

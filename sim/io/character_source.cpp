@@ -23,6 +23,10 @@ InputPlace CharacterSource::place() const {
 }
 
 void CharacterSource::count(char c) {
+  if (c == '\0') {  // the parser would take it for the end
+    throw InputError("expected JSON, found a byte that is 0", place(),
+                     "was the file or its copy not written to its end?");
+  }
   if (c == '\n') {
     ++line_;
     column_ = 1;

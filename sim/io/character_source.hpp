@@ -21,8 +21,8 @@ class CharacterSource {
   [[nodiscard]] bool at_end() const { return at_ == end_; }
   [[nodiscard]] char current() const { return buffer_[at_]; }
 
-  /// **Throws** what the reader throws, and InputError where a text or a number is longer than 16 MiB, which a parser
-  /// would hold as a whole.
+  /// **Throws** what the reader throws, and InputError for a character 0, and where a text or a number is longer than
+  /// 16 MiB, which a parser would hold as a whole.
   void advance() {
     count(buffer_[at_]);
     if (++at_ == end_) refill();

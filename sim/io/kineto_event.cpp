@@ -11,12 +11,17 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kMostMicroseconds = 4'000'000'000'000'000;
+/// A time and the base of all times have this limit, so that times of two traces differ by 9e18 ns at most.
+constexpr std::int64_t kMostMicroseconds = 3'000'000'000'000'000;
 constexpr Nanoseconds kLongestEvent = 1'000'000'000'000'000;     // eleven days
 constexpr Nanoseconds kMostKernelTime = 10'000'000'000'000'000;  // 116 days
 constexpr std::size_t kMostKept = 50'000'000;
 constexpr std::size_t kMostDeviceNames = 64;
 constexpr std::size_t kMostOfGroup = 1 << 20;
+constexpr std::size_t kMostInputs = 1024;
+constexpr std::size_t kMostWordBytes = 256;  ///< of a type, category, …
+constexpr std::size_t kMostTextBytes = std::size_t{1} << 20;
+constexpr std::size_t kMostNameBytes = std::size_t{128} << 20;  ///< of all together
 constexpr std::int64_t kMostElements = std::int64_t{1} << 46;
 
 struct FieldName {
@@ -79,18 +84,14 @@ Nanoseconds duration_of(const KinetoEvent& event) {
   return duration;
 }
 
-KinetoMessage message_of(const KinetoEvent& event) {
-  KinetoMessage message;
-  message.collective = event.text(KinetoField::Collective);
-  message.group_size = ranged(event, KinetoField::GroupSize, 0, kMostOfGroup);
-  message.source_rank = ranged(event, KinetoField::SourceRank, 0, kMostOfGroup);
-  message.target_rank = ranged(event, KinetoField::TargetRank, 0, kMostOfGroup);
-  message.group = event.text(KinetoField::GroupName) + " " + event.text(KinetoField::GroupRanks);
-  const std::int64_t elements = std::max(ranged(event, KinetoField::ElementsIn, 0, kMostElements),
-                                         ranged(event, KinetoField::ElementsOut, 0, kMostElements));
-  const auto each = element_bytes(event.text(KinetoField::ElementType));
-  if (elements >= 0 && each) message.bytes = Bytes(elements * *each);
-  return message;
+std::size_t most_bytes(KinetoField field) {
+  return field == KinetoField::Name || field == KinetoField::GroupRanks ? kMostTextBytes : kMostWordBytes;
+}
+
+/// Ranks as a list of them gives these: `[0, 1]` becomes `0,1`.
+std::string ranks_of(std::string text) {
+  std::erase_if(text, [](char c) { return c == ' ' || c == '[' || c == ']'; });
+  return text;
 }
 
 }  // namespace
@@ -115,9 +116,40 @@ void KinetoEvent::set(KinetoField field, std::int64_t number) {
   has_[static_cast<std::size_t>(field)] = true;
 }
 
-void KinetoEvent::set(KinetoField field, const std::string& text) { texts_[text_at(field)] = text; }
+void KinetoEvent::set(KinetoField field, const std::string& text) {
+  if (text.size() > most_bytes(field)) {
+    return set_wrong(field, "expected a text of at most " + std::to_string(most_bytes(field)) + " bytes, found " +
+                                std::to_string(text.size()));
+  }
+  texts_[text_at(field)] = field == KinetoField::GroupRanks ? ranks_of(text) : text;
+}
 
-void KinetoEvent::set_wrong(KinetoField field, std::string_view found) { wrong_.emplace_back(field, found); }
+void KinetoEvent::add_rank(std::int64_t rank) {
+  std::string& ranks = texts_[text_at(KinetoField::GroupRanks)];
+  if (ranks.size() >= kMostTextBytes) {
+    return set_wrong(KinetoField::GroupRanks,
+                     "expected a list of at most " + std::to_string(kMostTextBytes) + " bytes, found a longer one");
+  }
+  if (!ranks.empty()) ranks += ',';
+  ranks += std::to_string(rank);
+}
+
+const std::pair<KinetoField, std::string>* KinetoEvent::wrong(KinetoField field) const {
+  const auto found = std::ranges::find(wrong_, field, &std::pair<KinetoField, std::string>::first);
+  return found == wrong_.end() ? nullptr : &*found;
+}
+
+void KinetoEvent::set_wrong(KinetoField field, std::string_view found) {
+  if (wrong(field) == nullptr) wrong_.emplace_back(field, found);
+}
+
+void KinetoEvent::add_dimensions(std::int64_t elements, std::int64_t first) {
+  if (inputs_.size() < kMostInputs) inputs_.push_back({elements, {}, first});
+}
+
+void KinetoEvent::add_type(const std::string& type) {
+  if (types_.size() < kMostInputs) types_.push_back(type.size() > kMostWordBytes ? "" : type);
+}
 
 std::optional<std::int64_t> KinetoEvent::number(KinetoField field) const {
   if (!has_[static_cast<std::size_t>(field)]) return std::nullopt;
@@ -130,9 +162,7 @@ const std::string& KinetoEvent::text(KinetoField field) const {
 }
 
 void KinetoEvent::refuse_wrong(KinetoField field) const {
-  for (const auto& [wrong, found] : wrong_) {
-    if (wrong == field) throw InputError(found, {"", 0, 0, key_of(field)});
-  }
+  if (const auto* found = wrong(field)) throw InputError(found->second, {"", 0, 0, key_of(field)});
 }
 
 std::int64_t KinetoEvent::required(KinetoField field) const {
@@ -166,10 +196,31 @@ void KinetoCollector::count_kept() {
   }
 }
 
-std::uint32_t KinetoCollector::name_of(const std::string& name) {
+std::uint32_t KinetoCollector::name_of(const std::string& name, KinetoField field) {
   const auto [entry, is_new] = names_.try_emplace(name, static_cast<std::uint32_t>(trace_.names.size()));
-  if (is_new) trace_.names.push_back(name);
+  if (!is_new) return entry->second;
+  trace_.names.push_back(name);
+  name_bytes_ += name.size();
+  if (name_bytes_ > kMostNameBytes) {
+    throw InputError("expected different names of at most 128 MiB together, found more", {"", 0, 0, key_of(field)},
+                     "profile fewer steps");
+  }
   return entry->second;
+}
+
+KinetoMessage KinetoCollector::message_of(const KinetoEvent& event) {
+  KinetoMessage message;
+  message.collective = event.text(KinetoField::Collective);
+  message.group_size = ranged(event, KinetoField::GroupSize, 0, kMostOfGroup);
+  message.source_rank = ranged(event, KinetoField::SourceRank, 0, kMostOfGroup);
+  message.target_rank = ranged(event, KinetoField::TargetRank, 0, kMostOfGroup);
+  message.group =
+      name_of(event.text(KinetoField::GroupName) + " " + event.text(KinetoField::GroupRanks), KinetoField::GroupRanks);
+  const std::int64_t elements = std::max(ranged(event, KinetoField::ElementsIn, 0, kMostElements),
+                                         ranged(event, KinetoField::ElementsOut, 0, kMostElements));
+  const auto each = element_bytes(event.text(KinetoField::ElementType));
+  if (elements >= 0 && each) message.bytes = Bytes(elements * *each);
+  return message;
 }
 
 std::uint32_t KinetoCollector::thread_of(const KinetoEvent& event) {
@@ -194,7 +245,8 @@ void KinetoCollector::add(const KinetoEvent& event) {
 
 void KinetoCollector::add_device(const std::string& name) {
   std::vector<std::string>& names = trace_.device_names;
-  if (names.size() < kMostDeviceNames && std::ranges::find(names, name) == names.end()) names.push_back(name);
+  if (names.size() == kMostDeviceNames || name.size() > kMostWordBytes) return;
+  if (std::ranges::find(names, name) == names.end()) names.push_back(name);
 }
 
 void KinetoCollector::add_complete(const KinetoEvent& event) {
@@ -221,7 +273,7 @@ void KinetoCollector::add_kernel(const KinetoEvent& event) {
                       event.number_or(KinetoField::Correlation, -1),
                       event.number_or(KinetoField::Stream, -1),
                       static_cast<std::int32_t>(ranged(event, KinetoField::Device, 0, kMost32)),
-                      name_of(event.text(KinetoField::Name))};
+                      name_of(event.text(KinetoField::Name), KinetoField::Name)};
   kernel_time_ += kernel.duration;
   if (kernel_time_ > kMostKernelTime) {
     throw InputError("expected kernels that take at most 1e13 us together, found more",
@@ -247,7 +299,7 @@ void KinetoCollector::add_scope(const KinetoEvent& event, ScopeKind kind) {
   scope.start = event.required(KinetoField::Time);
   scope.end = scope.start + duration_of(event);
   scope.thread = thread_of(event);
-  scope.name = name_of(event.text(KinetoField::Name));
+  scope.name = name_of(event.text(KinetoField::Name), KinetoField::Name);
   scope.kind = kind;
   if (kind == ScopeKind::Operator) {
     scope.sequence = event.number_or(KinetoField::Sequence, -1);

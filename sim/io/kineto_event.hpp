@@ -62,11 +62,16 @@ class KinetoEvent {
 
   /// Times are in nanoseconds, all other numbers are as in the file.
   void set(KinetoField field, std::int64_t number);
+  /// A text that is longer than the field may be is wrong, and not kept.
   void set(KinetoField field, const std::string& text);
-  /// The value of the field is of another kind than it should be.
+  /// A list of ranks begins, or has one more. `[0, 1]` is the same as a list and as a text.
+  void start_ranks() { set(KinetoField::GroupRanks, ""); }
+  void add_rank(std::int64_t rank);
+  /// The value of the field is of another kind than it should be. The first such message of a field is kept.
   void set_wrong(KinetoField field, std::string_view found);
-  void add_dimensions(std::int64_t elements, std::int64_t first) { inputs_.push_back({elements, {}, first}); }
-  void add_type(const std::string& type) { types_.push_back(type); }
+  /// Of inputs and types the first 1024 are kept.
+  void add_dimensions(std::int64_t elements, std::int64_t first);
+  void add_type(const std::string& type);
 
   [[nodiscard]] std::optional<std::int64_t> number(KinetoField field) const;
   [[nodiscard]] const std::string& text(KinetoField field) const;
@@ -78,6 +83,7 @@ class KinetoEvent {
 
  private:
   void refuse_wrong(KinetoField field) const;
+  [[nodiscard]] const std::pair<KinetoField, std::string>* wrong(KinetoField field) const;
 
   std::array<std::int64_t, kKinetoNumbers> numbers_{};
   std::array<bool, kKinetoNumbers> has_{};
@@ -109,7 +115,8 @@ class KinetoCollector {
   void add_scope(const KinetoEvent& event, ScopeKind kind);
   void add_link(const KinetoEvent& event, bool starts);
   void count_kept();
-  [[nodiscard]] std::uint32_t name_of(const std::string& name);
+  [[nodiscard]] std::uint32_t name_of(const std::string& name, KinetoField field);
+  [[nodiscard]] KinetoMessage message_of(const KinetoEvent& event);
   [[nodiscard]] std::uint32_t thread_of(const KinetoEvent& event);
   [[nodiscard]] std::uint32_t shapes_of(const KinetoEvent& event);
 
@@ -118,11 +125,12 @@ class KinetoCollector {
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> threads_;
   std::map<KinetoShapes, std::uint32_t> shapes_;
   std::size_t kept_ = 0;
+  std::size_t name_bytes_ = 0;
   Nanoseconds kernel_time_ = 0;
 };
 
 /// A time in microseconds, as JSON writes numbers, in nanoseconds: exact where it has at most three decimals, and
-/// rounded to the nearest one otherwise. None for what is beyond 128 years.
+/// rounded to the nearest one otherwise. None for what is beyond 95 years.
 [[nodiscard]] std::optional<Nanoseconds> nanoseconds_of(std::string_view microseconds);
 
 }  // namespace stagecraft

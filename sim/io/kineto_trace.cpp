@@ -16,14 +16,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace stagecraft {
 namespace {
 
 constexpr std::int64_t kMostInputElements = std::int64_t{1} << 46;
 constexpr std::int64_t kMostRank = std::int64_t{1} << 20;
-constexpr Nanoseconds kLatestBase = 4'000'000'000'000'000'000;
+constexpr Nanoseconds kLatestBase = 3'000'000'000'000'000'000;
 
 /// Lets the JSON parser take the characters of a source.
 class SourceIterator {
@@ -106,8 +105,9 @@ class KinetoParser : public nlohmann::json_sax<nlohmann::json> {
   int event_depth_ = 3;  ///< the same in an event: 2 where the whole file is an array of events
   bool in_arguments_ = false;
   bool has_events_ = false;
-  std::vector<std::int64_t> elements_;  ///< of the input that is being read, or of each tensor of a list so far
-  std::int64_t first_ = -1;             ///< first dimension of that input; -1: none so far
+  std::int64_t elements_ = 1;           ///< of the tensor that is being read
+  std::optional<std::int64_t> listed_;  ///< of the tensors before it, if the input is a list of tensors
+  std::int64_t first_ = -1;             ///< first dimension of the input; -1: none so far
   std::size_t events_ = 0;
 };
 
@@ -135,7 +135,7 @@ void KinetoParser::take_field(std::optional<std::int64_t> whole, const std::stri
   if (field_ >= KinetoField::Phase) return event_.set_wrong(field_, "expected a text, found a number");
   if (field_ == KinetoField::Time || field_ == KinetoField::Duration) {
     const auto time = nanoseconds_of(text);
-    if (!time) return event_.set_wrong(field_, "expected at most 4e15 microseconds, found " + shortened(text));
+    if (!time) return event_.set_wrong(field_, "expected at most 3e15 microseconds, found " + shortened(text));
     return event_.set(field_, *time);
   }
   // The greatest number of 64 bits stands for "none".
@@ -146,16 +146,13 @@ void KinetoParser::take_field(std::optional<std::int64_t> whole, const std::stri
 
 /// A number in a list of an event: a dimension of a tensor, or a rank.
 void KinetoParser::take_part(std::optional<std::int64_t> whole) {
-  if (field_ == KinetoField::GroupRanks && inside() == 2 && whole) {
-    event_.set(field_, event_.text(field_) + std::to_string(*whole) + ",");
-  }
+  if (field_ == KinetoField::GroupRanks && inside() == 2 && whole) event_.add_rank(*whole);
   if (field_ != KinetoField::InputDims || inside() < 3) return;
-  std::int64_t& elements = elements_.back();
-  if (!whole || *whole < 0 || (*whole > 0 && elements > kMostInputElements / *whole)) {
+  if (!whole || *whole < 0 || (*whole > 0 && elements_ > kMostInputElements / *whole)) {
     refuse("expected the dimensions of a tensor of at most 2^46 elements, found others",
            event_key(events_) + ".args.Input Dims");
   }
-  elements *= *whole;
+  elements_ *= *whole;
   if (inside() == 3 && first_ < 0) first_ = *whole;
 }
 
@@ -265,26 +262,26 @@ bool KinetoParser::start_array(std::size_t /*elements*/) {
     has_events_ = true;
   }
   if (field_ == KinetoField::GroupRanks && at_field()) {
+    event_.start_ranks();
     ++depth_;
     return true;
   }
   open(true);
   if (field_ != KinetoField::InputDims) return true;
   if (inside() == 3) {
-    elements_ = {1};
+    listed_.reset();
     first_ = -1;
   }
-  if (inside() == 4) elements_.push_back(1);
+  if (inside() == 3 || inside() == 4) elements_ = 1;
   return true;
 }
 
 bool KinetoParser::end_array() {
-  if (field_ == KinetoField::InputDims && inside() == 3) {
-    // The first one is that of a tensor; those of a list of tensors come after it.
-    std::int64_t sum = elements_.size() == 1 ? elements_.front() : 0;
-    for (std::size_t i = 1; i < elements_.size(); ++i) sum = std::min(sum + elements_[i], kMostInputElements);
-    event_.add_dimensions(sum, first_);
+  if (field_ == KinetoField::InputDims && inside() == 4) {
+    listed_ = std::min(listed_.value_or(0) + elements_, kMostInputElements);
+    elements_ = 1;
   }
+  if (field_ == KinetoField::InputDims && inside() == 3) event_.add_dimensions(listed_.value_or(elements_), first_);
   if (--depth_ <= 1 && event_depth_ == 3) {
     section_ = Section::Other;
     header_key_.clear();

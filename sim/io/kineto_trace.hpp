@@ -14,14 +14,14 @@ namespace stagecraft {
 /// A time of a trace in whole nanoseconds, so that sums are exact.
 using Nanoseconds = std::int64_t;
 
-[[nodiscard]] inline Seconds to_seconds(Nanoseconds time) { return Seconds(static_cast<double>(time) * 1e-9); }
+[[nodiscard]] inline Seconds to_seconds(Nanoseconds time) { return Seconds(static_cast<double>(time) / 1e9); }
 
 /// What a kernel of NCCL says that it moves. Texts are empty and numbers -1 where the trace does not tell.
 struct KinetoMessage {
   std::string collective;         ///< `allreduce`, `send`, …
   Bytes bytes{-1};                ///< the larger one of what goes in and what comes out
   std::int64_t group_size = -1;   ///< ranks
-  std::string group;              ///< name of the process group, and its ranks
+  std::uint32_t group = 0;        ///< name of the process group and its ranks: position in `KinetoTrace::names`
   std::int64_t source_rank = -1;  ///< from which a `recv` receives
   std::int64_t target_rank = -1;  ///< to which a `send` sends
 };
@@ -81,7 +81,7 @@ struct KinetoTrace {
   std::optional<std::int64_t> world_size;
   Nanoseconds base_time = 0;              ///< to which all times are relative
   std::vector<std::string> device_names;  ///< of all devices of its host, each name once; at most 64
-  std::vector<std::string> names;
+  std::vector<std::string> names;         ///< each once
   std::vector<KinetoKernel> kernels;
   std::vector<KinetoCall> calls;
   std::vector<KinetoScope> scopes;
@@ -94,10 +94,11 @@ struct KinetoTrace {
 
 /// Reads a trace of the PyTorch profiler (`*.pt.trace.json`, also compressed by gzip) in one pass. Only what the
 /// trace's kernels, calls, operators, annotations and modules need is kept: memory does not depend on the size of the
-/// file but on their number.
+/// file but on their number. Of an operator's inputs the first 1024 are looked at.
 /// **Throws** InputError, with the line and column, for what is not JSON or is cut off; for a kernel, call or range
-/// without a time, or with values of another type or out of range; and for more than 50 million of them.
-/// **Cost** O(bytes of the decompressed file); some 50 bytes for each of those events.
+/// without a time, or with values of another type or out of range; for more than 50 million of them; and for a name or
+/// a list of ranks of more than 1 MiB, other texts of more than 256 bytes, and more than 128 MiB of different names.
+/// **Cost** O(bytes of the decompressed file); some 50 bytes for each of those events, and the names twice.
 [[nodiscard]] KinetoTrace read_kineto_trace(const std::string& path);
 
 /// The same from the text of a file, which is not compressed.

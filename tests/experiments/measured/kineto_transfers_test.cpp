@@ -3,6 +3,7 @@
 
 #include "experiments/measured/kineto_model.hpp"
 #include "experiments/measured/kineto_remarks.hpp"
+#include "experiments/measured/kineto_timeline.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/run_sums.hpp"
 #include "tests/experiments/measured/kineto_text.hpp"
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace stagecraft::kineto_transfers_test {
@@ -124,7 +126,86 @@ TEST_CASE("kineto transfers: the parts of random transfers") {
   }
 }
 
+TEST_CASE("kineto transfers: a kernel in the time of another one finds its own end") {
+  TransferTable table;
+  const std::string said = message("allreduce", 1, 2);
+  table.add(KinetoText().kernel(kAllReduce, 0, 100, 1, said).kernel(kAllReduce, 10, 20, 2, said).trace(0));
+  table.add(KinetoText().kernel(kAllReduce, 12, 18, 1, said).kernel(kAllReduce, 50, 50, 2, said).trace(1));
+  const TransferKind kind = table.kinds().front();
+  CHECK(kind.operations == 2);
+  CHECK(kind.waiting == 52000);
+  CHECK(kind.moving == 136000);
+  CHECK(kind.alone == 0);
+  CHECK(kind.incomplete == 0);
+}
+
+TEST_CASE("kineto timeline: the earliest and the latest times that traces may have fit") {
+  constexpr const char* kBegin = R"({"distributedInfo":{"rank":)";
+  constexpr const char* kKernel =
+      R"(,"traceEvents":[{"ph":"X","cat":"kernel","name":"nccl","pid":0,"tid":7,"dur":1e12,"ts":)";
+  TransferTable table;
+  table.add(parse_kineto_trace(std::string(kBegin) + "0}" + kKernel + "-3e15}]}", "a.json"));
+  table.add(parse_kineto_trace(
+      std::string(kBegin) + R"(1},"baseTimeNanoseconds":3000000000000000000)" + kKernel + "3e15}]}", "b.json"));
+  CHECK(table.kinds().front().operations == 2);
+  std::vector<KinetoProfile> profiles(2);
+  profiles[0].rank = 0;
+  profiles[1].rank = 1;
+  const Description timeline = describe_timeline(profiles, table.kernels());
+  const auto rows = std::get<Detail::List>(timeline.record.front().second.value);
+  REQUIRE(rows.size() == 2);
+  const auto number = [&](std::size_t row, const std::string& key) {
+    for (const auto& [name, value] : std::get<Detail::Record>(rows[row].value)) {
+      if (name == key) return std::get<double>(value.value);
+    }
+    return -1.0;
+  };
+  CHECK(number(0, "start_s") == 0);
+  CHECK(number(1, "start_s") == 9e9);
+  CHECK(number(1, "end_s") == 9e9 + 1e6);
+}
+
+struct Interval {
+  int start = 0;
+  int end = 0;
+};
+
+/// The most pairs of the intervals from a position on with others that overlap them.
+int most_pairs(const std::vector<Interval>& some, std::size_t at, std::vector<Interval> others) {
+  if (at == some.size()) return 0;
+  int most = most_pairs(some, at + 1, others);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    if (std::max(some[at].start, others[i].start) >= std::min(some[at].end, others[i].end)) continue;
+    std::vector<Interval> rest = others;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    most = std::max(most, 1 + most_pairs(some, at + 1, rest));
+  }
+  return most;
+}
+
+TEST_CASE("kineto transfers: between two ranks as many as any choice of overlapping kernels has") {
+  std::mt19937 random(5);
+  for (int round = 0; round < 300; ++round) {
+    TransferTable table;
+    std::vector<std::vector<Interval>> ranks(2);
+    for (int rank = 0; rank < 2; ++rank) {
+      KinetoText text;
+      for (int i = 0; i < 5; ++i) {
+        const int start = static_cast<int>(random() % 40);
+        const int duration = 1 + static_cast<int>(random() % 25);
+        ranks[static_cast<std::size_t>(rank)].push_back({start, start + duration});
+        text.kernel(kAllReduce, start, duration, i, message("allreduce", 1, 2));
+      }
+      table.add(text.trace(rank));
+    }
+    const TransferKind kind = table.kinds().front();
+    CHECK(10 - static_cast<int>(kind.operations) == most_pairs(ranks[0], 0, ranks[1]));
+    CHECK(kind.moving >= 0);
+  }
+}
+
 TEST_CASE("kineto transfers: the operation in a kernel's name") {
+  CHECK(nccl_operation("ncclKernel_" + std::string(100, 'A')) == std::string(64, 'A'));
   CHECK(nccl_operation(kAllReduce) == "AllReduce");
   CHECK(nccl_operation(kSendRecv) == "SendRecv");
   CHECK(nccl_operation("ncclKernel_Broadcast_RING_LL_Sum_int8_t(ncclDevComm*)") == "Broadcast");
