@@ -268,8 +268,8 @@ const std::vector<CellKey>& plain_keys() {
   return kKeys;
 }
 
-/// A value of a model or a platform, which is checked when the file is read. Device files are no such values: a study is
-/// resumed by the content of its files, which it has to know before its cells.
+/// A value of a model or a platform, which is checked when the file is read. Device files are no such values: a study
+/// is resumed by the content of its files, which it has to know before its cells.
 void read_file_value(const std::string& name, const YamlNode& node, Keys& into) {
   const Detail value = read_detail(node, study_limits::kMostNodes);
   if (name.ends_with(".device_file") || to_json(value, -1).find("\"device_file\":") != std::string::npos) {
