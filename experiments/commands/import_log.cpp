@@ -30,9 +30,7 @@ std::string name_in_table(const std::string& option, const std::string& text,
                           const std::optional<std::string>& output) {
   std::string name = read_name_option(option, text);
   std::error_code problem;
-  if (names_file(output) && fs::is_regular_file(name, problem)) {
-    name = fs::absolute(name).lexically_proximate(fs::absolute(*output).parent_path()).string();
-  }
+  if (names_file(output) && fs::is_regular_file(name, problem)) name = path_beside(output, name);
   if (name.find_first_of(",\"#") == std::string::npos) return name;
   throw InputError("expected a name without commas, quotes and '#', which a table cannot have, found " + quote(name),
                    {"", 0, 0, option});
@@ -61,11 +59,27 @@ MegatronFlags flags_of_log(const LogImport& import, const MegatronLog& log, cons
                    "--flags names a file with the flags of the run");
 }
 
-ImportedLog import_one_log(const LogImport& import, const std::string& file, std::int64_t warmup) {
+/// Of the rows, all different: those of the files without folder and extension, or their paths as given if two of those
+/// are the same.
+std::vector<std::string> names_of_logs(const std::vector<std::string>& files) {
+  std::vector<std::string> names;
+  for (const std::string& file : files) names.push_back(file_stem(file));
+  if (std::set(names.begin(), names.end()).size() != files.size()) names = files;
+  std::set<std::string> found;
+  for (std::string& name : names) {
+    name = name_in_table("FILE", name, std::nullopt);
+    if (!found.insert(name).second)
+      throw InputError("expected each log once, found " + quote(name) + " again", {"", 0, 0, "FILE"});
+  }
+  return names;
+}
+
+ImportedLog import_one_log(const LogImport& import, const std::string& file, const std::string& name,
+                           std::int64_t warmup) {
   const MegatronLog log = parse_megatron_log(read_text_file(file), file);
   ImportedLog imported;
   imported.times = measured_times(log, warmup);
-  imported.name = name_in_table("FILE", file_stem(file), std::nullopt);
+  imported.name = name;
   const LoggedNames names{imported.name, name_in_table("--model", import.model, import.output), import.model,
                           import.platform ? name_in_table("--platform", *import.platform, import.output) : "",
                           source_of(imported.times, warmup)};
@@ -112,8 +126,11 @@ Answer import_megatron_log(const LogImport& import, const Settings& settings) {
   if (import.flags) files_read.push_back(*import.flags);
   refuse_overwriting(import.output, OutputKind::StepTable, files_read);
   const std::int64_t warmup = read_count_option("--warmup", import.warmup, 0, kMostWarmup).value_or(kUsualWarmup);
+  const std::vector<std::string> names = names_of_logs(import.files);
   std::vector<ImportedLog> logs;
-  for (const std::string& file : import.files) logs.push_back(import_one_log(import, file, warmup));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    logs.push_back(import_one_log(import, import.files[i], names[i], warmup));
+  }
   tell_notes(logs, settings);
   const std::string table = table_of(logs);
   static_cast<void>(parse_measured_steps(table, import.output.value_or("-")));

@@ -4,6 +4,8 @@
 #include "sim/io/nccl_figures.hpp"
 #include "sim/io/xml_element.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -18,6 +20,34 @@ constexpr int kDeepestPci = 64;
 constexpr std::int64_t kMostMegabits = 1'000'000'000;
 constexpr std::int64_t kMostTopologyLinks = 1000;
 constexpr const char* kTopologyHint = "the file is what NCCL or RCCL writes to NCCL_TOPO_DUMP_FILE";
+
+/// The elements that an element of this name may stand in; none: it is not read.
+std::vector<std::string> parents_of(const std::string& name) {
+  if (name == "cpu") return {"system"};
+  if (name == "pci" || name == "nic") return {"cpu", "pci"};
+  if (name == "gpu") return {"pci"};
+  if (name == "net") return {"nic"};
+  if (name == "nvlink" || name == "xgmi") return {"gpu"};
+  return {};
+}
+
+/// Refuses elements that would be left out because of where they stand.
+void check_parents(const XmlElement& root) {
+  std::vector<std::pair<XmlElement, std::string>> pending{{root, ""}};  // with the name of the element above
+  while (!pending.empty()) {
+    const auto [element, above] = pending.back();
+    pending.pop_back();
+    const std::vector<std::string> parents = parents_of(element.name());
+    if (!parents.empty() && std::ranges::find(parents, above) == parents.end()) {
+      element.fail("expected <" + element.name() + "> in <" + fmt::format("{}", fmt::join(parents, "> or <")) +
+                   ">, found it in <" + above + ">");
+    }
+    const std::vector<XmlElement> children = element.children();
+    for (auto child = children.rbegin(); child != children.rend(); ++child) {
+      pending.emplace_back(*child, element.name());
+    }
+  }
+}
 
 /// Whether an element of that name is somewhere below.
 bool has_below(const XmlElement& element, const std::string& name, int depth = 0) {
@@ -44,6 +74,7 @@ class TopologyReader {
   }
 
   NcclTopology read() {
+    check_parents(root_);
     topology_.tells_gpus = has_below(root_, "gpu");
     tells_nets_ = has_below(root_, "net");
     for (const XmlElement& cpu : root_.children()) {
@@ -107,29 +138,39 @@ class TopologyReader {
 
   void read_pci(const XmlElement& pci, std::size_t above, int depth) {
     if (depth > kDeepestPci) pci.fail("expected at most " + std::to_string(kDeepestPci) + " <pci> in each other");
-    const std::string type = pci.find("class").value_or("");
     const Bandwidth pcie = pcie_of(pci);
     const std::vector<XmlElement> children = pci.children();
-    bool is_switch = true;
+    const bool is_device = read_devices(pci, children, above, pcie) || read_device_by_class(pci, above, pcie);
+    const std::size_t at = is_device ? above : add_place(pci, above, pcie);
+    for (const XmlElement& child : children) {
+      if (child.name() != "pci") continue;
+      if (is_device) child.fail("expected <pci> in a switch, found it in a GPU or NIC", "put it beside that device");
+      read_pci(child, at, depth + 1);
+    }
+  }
+
+  /// Whether there are any.
+  bool read_devices(const XmlElement& pci, const std::vector<XmlElement>& children, std::size_t above, Bandwidth pcie) {
+    bool has_device = false;
     for (const XmlElement& child : children) {
       if (child.name() == "gpu") read_gpu(pci, child, above, pcie);
       if (child.name() == "nic") read_nic(child, above, pcie);
-      is_switch = is_switch && child.name() != "gpu" && child.name() != "nic";
+      has_device = has_device || child.name() == "gpu" || child.name() == "nic";
     }
-    if (!is_switch) return;
+    return has_device;
+  }
+
+  /// Whether it is a GPU or a NIC in a file that does not tell these.
+  bool read_device_by_class(const XmlElement& pci, std::size_t above, Bandwidth pcie) {
+    const std::string type = pci.find("class").value_or("");
     if (!topology_.tells_gpus && (type.starts_with("0x03") || type.starts_with("0x12"))) {
       add_gpu(pci, {pci.at("busid"), above, pcie, {}, std::ssize(topology_.gpus), {}, pci.place()});
-      return;
+      return true;
     }
-    if (!tells_nets_ && type.starts_with("0x02")) {
-      check_devices(pci);
-      topology_.nics.push_back({"nic " + pci.at("busid"), above, pcie, std::nullopt, pci.place()});
-      return;
-    }
-    const std::size_t at = add_place(pci, above, pcie);
-    for (const XmlElement& child : children) {
-      if (child.name() == "pci") read_pci(child, at, depth + 1);
-    }
+    if (tells_nets_ || !type.starts_with("0x02")) return false;
+    check_devices(pci);
+    topology_.nics.push_back({"nic " + pci.at("busid"), above, pcie, std::nullopt, pci.place()});
+    return true;
   }
 
   void add_gpu(const XmlElement& element, NcclTopology::Gpu gpu) {

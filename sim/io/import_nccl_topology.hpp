@@ -54,10 +54,11 @@ struct NcclTopology {
 /// width of 0 is 16 lanes. Links between NUMA nodes have NCCL's figures for the processors.
 ///
 /// In a file without `<gpu>` the GPUs are the PCI devices of the classes 0x03 and 0x12, in one without `<net>` the NICs
-/// are those of 0x02. Elements with other names do not matter.
+/// are those of 0x02. Elements with names that are not NCCL's do not matter.
 ///
 /// **Throws** InputError, naming the line, for text that is not XML, another root than `<system>`, several hosts, no
-/// GPU, values that are none, and GPUs whose numbers or bus ids are the same. **Cost** O(text).
+/// GPU, values that are none, GPUs whose numbers or bus ids are the same, elements of NCCL where it does not write
+/// them, and devices below a GPU or NIC. **Cost** O(text).
 /// **Source** NCCL, src/graph/{xml,topo}.{cc,h}: the meaning of elements, and the figures.
 [[nodiscard]] NcclTopology parse_nccl_topology(std::string_view text, const std::string& file_name);
 

@@ -240,6 +240,15 @@ class Commands(unittest.TestCase):
                           "-o", os.path.join(self.folder, "model.yaml")])
         return text.getvalue()
 
+    def refused(self, main, *arguments):
+        """What the command says when it refuses its input."""
+        text = io.StringIO()
+        with contextlib.redirect_stderr(text), self.assertRaises(SystemExit) as caught:
+            main(*arguments)
+        self.assertEqual(caught.exception.code, 2)
+        self.assertTrue(text.getvalue().startswith("profiler: error: "), text.getvalue())
+        return text.getvalue()
+
     def test_the_program_reads_and_plans_what_is_measured(self):
         for name, shape in (("mlp", "256"), ("residual_cnn", "3,32,32"), ("encoder", "64:1000")):
             self.assertIn(f"{name} on cpu in fp32", self.profiler(f"example_models:{name}", "--input", shape))
@@ -260,26 +269,78 @@ class Commands(unittest.TestCase):
                 (("example_models:mlp", "--input", "256", "--device", "tpu"), "the device is cpu, cuda or cuda:N"),
                 (("example_models:mlp", "--inputs-of", "builtins:str"), "expected a tuple of the model's inputs"),
                 (("example_models:mlp", "--input", "255"), "does not train at batch size 2: mat1 and mat2 shapes"),
+                (("example_models:mlp", "--input", "256", "--device", "cuda:x"), "the device is cpu, cuda or cuda:N"),
                 (("os:getcwd", "--input", "1"), "expected a model of torch.nn.Module, found str")):
-            with self.assertRaises(SystemExit) as caught:
-                self.profiler(*arguments)
-            self.assertIn(expected, str(caught.exception))
-            self.assertTrue(str(caught.exception).startswith("profiler: error: "))
+            self.assertIn(expected, self.refused(self.profiler, *arguments))
 
     def test_an_output_that_cannot_be_written_is_refused_before_measuring(self):
         command = importlib.util.module_from_spec(COMMAND)
         COMMAND.loader.exec_module(command)
         nowhere = os.path.join(self.folder, "nowhere")
         for output, problem, is_measured in (
-                (f"{nowhere}/model.yaml", f"there is no folder '{nowhere}'; make the folder first", False),
+                (f"{nowhere}/model.yaml", f"there is no folder '{nowhere}' (make the folder first)", False),
                 (self.folder, "it is a directory", False),
                 (f"{self.folder}/model.yaml", "No space left on device", True)):
             full = mock.Mock(**{"write.side_effect": OSError(28, "No space left on device")})
             with mock.patch.object(command, "profile", return_value=full) as measuring:
-                with self.assertRaises(SystemExit) as caught:
-                    command.main(["example_models:mlp", "--input", "256", "-o", output])
-            self.assertEqual(str(caught.exception), f"profiler: error: {output}: cannot be written: {problem}")
+                said = self.refused(command.main, ["example_models:mlp", "--input", "256", "-o", output])
+            self.assertEqual(said, f"profiler: error: {output}: cannot be written: {problem}\n")
             self.assertEqual(measuring.called, is_measured)
+
+    def refused_in_folder(self, *arguments):
+        """What the command says on standard error, run in the folder."""
+        done = subprocess.run([sys.executable, "-B", PROFILER, *arguments], cwd=self.folder, capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        return done.stderr
+
+    def test_only_model_files_are_replaced(self):
+        source = ('"""\nschema: stagecraft/model/1\n"""\nfrom torch import nn\n\n\n'
+                  'def make():\n    return nn.Linear(4, 4)\n')
+        Path(self.folder, "my_model.py").write_text(source, encoding="utf-8")
+        for name, content, why in (
+                ("my_model.py", source, "the command reads it (name another file)"),
+                ("notes.txt", "a schema of stagecraft/model/1\n", "it exists and is no model file (name another file, "
+                 "or remove this one)")):
+            Path(self.folder, name).write_text(content, encoding="utf-8")
+            self.assertEqual(self.refused_in_folder("my_model:make", "--input", "4", "-o", name),
+                             f"profiler: error: {name}: cannot be written: {why}\n")
+            self.assertEqual(Path(self.folder, name).read_text(encoding="utf-8"), content)
+        profile = measured(nn.Linear(4, 4), (4,))
+        with self.assertRaisesRegex(stagecraft_profiler.ProfilerError, "is no model file"):
+            profile.write(os.path.join(self.folder, "notes.txt"))
+        for old in ("", '{"model": "m",\n "schema": "stagecraft/model/1"}', "# mine\nschema: stagecraft/model/1\n"):
+            Path(self.folder, "old").write_text(old, encoding="utf-8")
+            profile.write(os.path.join(self.folder, "old"))
+            self.assertEqual(Path(self.folder, "old").read_text(encoding="utf-8"), profile.text())
+
+    def test_a_model_file_is_replaced_completely_or_not_at_all(self):
+        profile, path = measured(nn.Linear(4, 4), (4,)), Path(self.folder, "model.yaml")
+        link = Path(self.folder, "link.yaml")
+        link.symlink_to("model.yaml")
+        profile.write(link)
+        self.assertTrue(link.is_symlink())
+        before = path.read_text(encoding="utf-8")
+        self.assertEqual(before, profile.text())
+        with mock.patch.object(type(profile), "text", lambda _: "schema: \ud800"):  # fails while it is written
+            with self.assertRaises(UnicodeEncodeError):
+                profile.write(path)
+        self.assertEqual(path.read_text(encoding="utf-8"), before)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["link.yaml", "model.yaml"])
+
+    def test_what_the_users_code_raises_is_told(self):
+        Path(self.folder, "bad.py").write_text("def make():\n    raise ValueError('no weights')\n\n\n"
+                                               "def inputs(batch):\n    return {}[batch]\n", encoding="utf-8")
+        Path(self.folder, "worse.py").write_text("1 / 0\n", encoding="utf-8")
+        for arguments, problem in (
+                (("bad:make", "--input", "4"), "bad:make: ValueError: no weights"),
+                (("worse:make", "--input", "4"), "worse:make: ZeroDivisionError: division by zero"),
+                (("torch.nn:Identity", "--inputs-of", "bad:inputs"), "bad:inputs: KeyError: 1"),
+                (("torch.nn:Identity", "--input", "4:0"), "--input: RuntimeError: random_ expects")):
+            said = self.refused_in_folder(*arguments, "-o", "model.yaml")
+            self.assertTrue(said.startswith(f"profiler: error: {problem}"), said)
+            self.assertNotIn("Traceback", said)
+        self.assertFalse(Path(self.folder, "model.yaml").exists())
 
     def test_how_to_page(self):
         page = (ROOT / "docs/how-to/profile-your-own-model.md").read_text(encoding="utf-8")

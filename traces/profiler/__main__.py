@@ -5,12 +5,21 @@ import importlib
 import os
 import sys
 
+_BAD_INPUT = 2  # the exit code
+
+
+def fail(problem):
+    print(f"profiler: error: {problem}", file=sys.stderr)
+    sys.exit(_BAD_INPUT)
+
+
 try:
     import torch
 except ImportError:
-    sys.exit("profiler: error: PyTorch is missing (Debian: apt install python3-torch)")
+    fail("PyTorch is missing (Debian: apt install python3-torch)")
 
 from stagecraft_profiler import ProfilerError, profile
+from stagecraft_profiler.model_file import refuse_overwriting
 from stagecraft_profiler.profiling import PRECISIONS
 
 
@@ -47,13 +56,18 @@ def found(where):
     module, colon, name = where.partition(":")
     if not colon:
         raise ProfilerError(f"expected MODULE:NAME, found {where!r}")
-    try:
-        value = importlib.import_module(module)
-        for part in name.split("."):
-            value = getattr(value, part)
-    except (ImportError, AttributeError) as problem:
-        raise ProfilerError(f"{where}: {problem}") from problem
+    value = called(where, importlib.import_module, module)
+    for part in name.split("."):
+        value = called(where, getattr, value, part)
     return value
+
+
+def called(where, function, *arguments):
+    """What a function returns. What it raises becomes an error of that place: the user's code raises what it likes."""
+    try:
+        return function(*arguments)
+    except Exception as problem:
+        raise ProfilerError(f"{where}: {type(problem).__name__}: {problem}") from problem
 
 
 def sample_maker(texts):
@@ -69,13 +83,10 @@ def sample_maker(texts):
                                for shape, below in shapes)
 
 
-def check_output(path):
-    """Refuses before anything is measured what cannot be a file."""
-    folder = os.path.dirname(path)
-    if os.path.isdir(path):
-        raise ProfilerError(f"{path}: cannot be written: it is a directory")
-    if folder and not os.path.exists(folder):
-        raise ProfilerError(f"{path}: cannot be written: there is no folder '{folder}'; make the folder first")
+def files_read():
+    """The files of all loaded modules: those of the model are among them."""
+    names = [vars(module).get("__file__") for module in list(sys.modules.values()) if hasattr(module, "__dict__")]
+    return [name for name in names if name]
 
 
 def write(measured, path):
@@ -89,15 +100,17 @@ def main(arguments):
     options = parsed(arguments)
     sys.path.insert(0, os.getcwd())
     try:
-        check_output(options.output)
         inputs_of = found(options.inputs_of) if options.inputs_of else sample_maker(options.input)
+        factory = found(options.model)
+        refuse_overwriting(options.output, files_read())
         measured = profile(
-            found(options.model)(), inputs_of, options.batch_sizes, device=options.device, precision=options.precision,
-            repeat=options.repeat, warm_up=options.warm_up, leaves=options.leaf, device_kind=options.device_kind,
+            called(options.model, factory), lambda batch: called(options.inputs_of or "--input", inputs_of, batch),
+            options.batch_sizes, device=options.device, precision=options.precision, repeat=options.repeat,
+            warm_up=options.warm_up, leaves=options.leaf, device_kind=options.device_kind,
             name=options.name or options.model.partition(":")[2])
         write(measured, options.output)
     except (ProfilerError, OSError) as problem:
-        sys.exit(f"profiler: error: {problem}")
+        fail(problem)
     print(measured.summary())
 
 

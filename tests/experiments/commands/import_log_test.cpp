@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -233,6 +234,39 @@ TEST_CASE("import megatron-log: gradients that are exchanged in buckets without 
   for (const char* name : {"both.log", "neither.log"}) {
     CHECK(run({"import", "megatron-log", folder.file(name), "--model", network}).err.find(told) == std::string::npos);
   }
+}
+
+TEST_CASE("import megatron-log: logs of the same name are rows of their own, whose plans can be saved") {
+  const Folder folder;
+  write(folder.file("gpt.yaml"), kNetwork);
+  for (const char* name : {"a", "b"}) {
+    std::filesystem::create_directory(folder.path / name);
+    write(folder.file(std::string(name) + "/run.log"), kArguments + log_of(100));
+  }
+  const std::vector<std::string> logs = {folder.file("a/run.log"), folder.file("b/run.log")};
+  const Json steps = ran_json({"import", "megatron-log", logs[0], logs[1], "--model", folder.file("gpt.yaml"),
+                               "--platform", "dgx-a100", "-o", folder.file("steps.csv")})["steps"];
+  REQUIRE(steps.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(steps[i]["row"]["name"] == logs[i]);
+  const Ran saved = run({"validate", folder.file("steps.csv"), "--save", folder.file("plans")});
+  CHECK_MESSAGE(saved.code == 0, saved.err);
+  const Ran twice = run({"import", "megatron-log", logs[0], logs[0], "--model", folder.file("gpt.yaml")});
+  CHECK(twice.code == 2);
+  CHECK(twice.err.find("expected each log once, found '" + logs[0] + "' again") != std::string::npos);
+}
+
+TEST_CASE("import megatron-log: a table below a link to a folder finds its files") {
+  const Folder folder;
+  write(folder.file("gpt.yaml"), kNetwork);
+  write(folder.file("run.log"), kArguments + log_of(100));
+  std::filesystem::create_directories(folder.path / "a/b");
+  std::filesystem::create_directory_symlink("a/b", folder.path / "linked");
+  const std::string table = folder.file("linked/steps.csv");
+  const Json steps = ran_json({"import", "megatron-log", folder.file("run.log"), "--model", folder.file("gpt.yaml"),
+                               "--platform", "dgx-a100", "-o", table})["steps"];
+  CHECK(steps[0]["row"]["model"] == "../../gpt.yaml");
+  const Ran validated = run({"validate", table});
+  CHECK_MESSAGE(validated.code == 0, validated.err);
 }
 
 }  // namespace stagecraft::import_log_test

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Optional, Tuple
 
 from .clock import Times
+from .model_file import refuse_overwriting, write_atomically
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,10 @@ class Profile:
         return "\n".join(lines) + "\n"
 
     def write(self, path):
-        with open(path, "w", encoding="utf-8") as stream:
-            stream.write(self.text())
+        """Writes the model file completely or not at all; it replaces no file but a model file.
+        **Raises** ProfilerError or OSError."""
+        refuse_overwriting(path)
+        write_atomically(path, self.text())
 
     def _size_lines(self, size):
         yield f"  - microbatch_size: {size.batch}"

@@ -34,7 +34,10 @@ def profile(model, inputs_of, batch_sizes=(1, 2, 4, 8), *, device="cpu", precisi
         raise ProfilerError(f"the precision is one of {', '.join(PRECISIONS)}, not {precision!r}")
     if str(device).partition(":")[0] not in ("cpu", "cuda"):
         raise ProfilerError(f"the device is cpu, cuda or cuda:N, not {device}")
-    device = torch.device(device)
+    try:
+        device = torch.device(device)
+    except RuntimeError as problem:
+        raise ProfilerError(f"the device is cpu, cuda or cuda:N, not {device}") from problem
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ProfilerError("PyTorch finds no CUDA device; --device cpu measures on the host")
     clock, dtype = Clock(device, repeat, warm_up), PRECISIONS[precision]
