@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -68,7 +69,8 @@ struct Desk {
     const std::filesystem::path output = folder / "bin/output.txt";
     const std::string line = "sh '" + script.string() + "' >'" + output.string() + "' 2>&1";
     static_cast<void>(std::system(line.c_str()));  // NOLINT(cert-env33-c,concurrency-mt-unsafe): a shell is meant
-    return read_page(output);
+    // A command that takes long here says so now and then.
+    return std::regex_replace(read_page(output), std::regex("stagecraft: after [^\n]* still [^\n]*\n"), "");
   }
 };
 
