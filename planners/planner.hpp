@@ -19,6 +19,8 @@
 
 namespace stagecraft {
 
+struct Judge;
+
 /// What a plan that does not fit may do with the stash of its layers.
 enum class MemoryPolicy : std::uint8_t {
   Keep,       ///< nothing
@@ -49,6 +51,7 @@ struct PlanRequest {
   /// divide what `Training::zero` says.
   std::int64_t pipelines = 1;
   const Plan* running = nullptr;  ///< the plan that the answer may replace while training runs; it outlives the request
+  const Judge* judge = nullptr;   ///< of its plans, where runs can be made while planning; it outlives the request
 };
 
 struct Planned {
@@ -118,6 +121,7 @@ struct PlannerInfo {
   /// The order of turns of its plans is meant as it is, as a program's of the user's; for other planners
   /// `with_ordered_turns` chooses it, and `with_level_shares` how many microbatches each replica runs.
   bool orders_turns = false;
+  bool wants_judge = false;  ///< it refuses requests without `PlanRequest::judge`
   /// True only if there is a plan for the request, in much less time than planning takes; false where only planning
   /// tells. May be empty.
   std::function<bool(const PlanRequest&)> surely_plans = {};

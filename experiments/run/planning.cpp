@@ -2,14 +2,14 @@
 
 #include "experiments/run/degrees_text.hpp"
 #include "experiments/run/judge.hpp"
+#include "experiments/run/plan_judge.hpp"
 #include "experiments/run/planner_view.hpp"
 #include "experiments/run/update_size.hpp"
 #include "planners/shared/costs/evaluated_claim.hpp"
 #include "planners/shared/costs/limits.hpp"
 #include "planners/shared/savings/least_memory.hpp"
 #include "planners/shared/savings/memory_policy.hpp"
-#include "planners/shared/turns/level_shares.hpp"
-#include "planners/shared/turns/turn_order.hpp"
+#include "planners/shared/turns/finished_plan.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/activity.hpp"
 #include "sim/base/counted.hpp"
@@ -157,16 +157,18 @@ Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const Pla
   planning.planner = &planner;
   planning.graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, say, choices.degrees);
   const PlannerView view(inputs.platform, planning.graph);
-  const PlanRequest request = make_request(planner, view, choices);
+  PlanRequest request = make_request(planner, view, choices);
+  const Judge judge = judge_of(planning.graph, inputs.platform, [&](const Plan& plan) {
+    return complete(planning.graph, inputs.platform, view.on_whole(plan), choices);
+  });
+  request.judge = &judge;
   const Clock::time_point start = Clock::now();
   {
     const Activity activity("planning with " + planner.name);
     planning.result = ask(request);
   }
   auto* planned = std::get_if<Planned>(&planning.result);
-  if (planned != nullptr && !planner.orders_turns) {
-    *planned = with_level_shares(request, with_ordered_turns(request, std::move(*planned)));
-  }
+  if (planned != nullptr) *planned = finished_plan(planner, request, std::move(*planned));
   planning.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   if (planned == nullptr) {
     std::optional<DeviceId>& device = std::get<Infeasible>(planning.result).device;

@@ -150,6 +150,10 @@ std::optional<ReplanChoices> read_replan_option(const std::string& option, const
                      "in place of none, name the planner that is asked for other plans");
   }
   choices.planner = planner_of(name);
+  if (choices.planner->wants_judge) {
+    throw InputError("planner " + quote(name) + " decides by replays, which a run that changes its plan cannot make",
+                     place, "name another planner, such as vpipe");
+  }
   std::vector<std::string> items;
   if (end < text.size()) items = read_list_option(option, text.substr(end + 1));
   bool has_horizon = false;

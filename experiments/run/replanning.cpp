@@ -5,8 +5,7 @@
 #include "experiments/run/switch_stall.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/savings/memory_policy.hpp"
-#include "planners/shared/turns/level_shares.hpp"
-#include "planners/shared/turns/turn_order.hpp"
+#include "planners/shared/turns/finished_plan.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -214,12 +213,9 @@ class PlanAgain {
         .running = running};
     PlanResult result = plan_within_memory(*choices_.planner, request);
     if (const auto* none = std::get_if<Infeasible>(&result)) return "no plan: " + none->reason;
-    auto& planned = std::get<Planned>(result);
-    if (!choices_.planner->orders_turns) {
-      planned = with_level_shares(request, with_ordered_turns(request, std::move(planned)));
-    }
-    planned.plan.rounds_per_update = position.plan.rounds_per_update;
-    return std::move(planned.plan);
+    Plan plan = finished_plan(*choices_.planner, request, std::get<Planned>(std::move(result))).plan;
+    plan.rounds_per_update = position.plan.rounds_per_update;
+    return plan;
   }
 
   /// The planner's answer for a platform without those devices. It may refuse those that are left, such as for fewer

@@ -2,8 +2,7 @@
 
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/evaluated_claim.hpp"
-#include "planners/shared/turns/level_shares.hpp"
-#include "planners/shared/turns/turn_order.hpp"
+#include "planners/shared/turns/finished_plan.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/model/check_plan.hpp"
 #include "sim/schedule/lower.hpp"
@@ -52,8 +51,8 @@ Seconds evaluated_time(const PlanRequest& request, const Plan& plan) {
 Seconds compared_time(const PlannerInfo& planner, const PlanRequest& request, const Planned& planned) {
   if (!check_plan(request.graph, request.platform, planned.plan).empty()) return kNever;
   try {
-    if (planner.orders_turns || !has_unequal_devices(request.platform)) return evaluated_time(request, planned.plan);
-    return evaluated_time(request, with_level_shares(request, with_ordered_turns(request, planned)).plan);
+    if (!has_unequal_devices(request.platform)) return evaluated_time(request, planned.plan);
+    return evaluated_time(request, finished_plan(planner, request, planned).plan);
   } catch (const Deadlock&) {
     return kNever;
   }

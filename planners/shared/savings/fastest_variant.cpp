@@ -24,13 +24,6 @@ std::string chosen_values(const PlannerInfo& planner, const Options& asked, cons
   return values;
 }
 
-/// Of two refusals the one that says more.
-bool says_more(const Infeasible& other, const Infeasible& none) {
-  const auto rank = [](const Infeasible& one) { return one.smallest_memory ? 0 : one.search ? 1 : one.device ? 2 : 3; };
-  if (rank(other) != rank(none)) return rank(other) < rank(none);
-  return other.smallest_memory < none.smallest_memory;
-}
-
 class VariantSearch {
  public:
   VariantSearch(const PlannerInfo& planner, const PlanRequest& request,
@@ -117,6 +110,12 @@ PlanResult with_hint(const PlannerInfo& planner, const Options& options, PlanRes
 }
 
 }  // namespace
+
+bool says_more(const Infeasible& refusal, const Infeasible& other) {
+  const auto rank = [](const Infeasible& one) { return one.smallest_memory ? 0 : one.search ? 1 : one.device ? 2 : 3; };
+  if (rank(refusal) != rank(other)) return rank(refusal) < rank(other);
+  return refusal.smallest_memory < other.smallest_memory;
+}
 
 PlanResult fastest_variant(const PlannerInfo& planner, const PlanRequest& request,
                            const std::function<PlanResult(const PlanRequest&)>& plan) {

@@ -1,0 +1,219 @@
+#include "planners/director/contest.hpp"
+#include "planners/director/dealing.hpp"
+#include "planners/director/draft.hpp"
+#include "planners/director/moves.hpp"
+#include "planners/director/node_costs.hpp"
+#include "planners/director/node_program.hpp"
+#include "planners/director/search.hpp"
+#include "planners/director/seeds.hpp"
+#include "planners/director/stage_costs.hpp"
+#include "planners/planner.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "sim/base/activity.hpp"
+#include "sim/base/counted.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace stagecraft {
+
+extern const PlannerInfo director_planner;
+
+namespace director {
+namespace {
+
+/// Up to so many devices the program and the search are quick.
+constexpr std::size_t kFewDevices = 64;
+/// Layers times devices up to which the program tries all prices.
+constexpr std::size_t kFewStages = 800;
+
+void require_supported(const PlanRequest& request) {
+  if (request.judge == nullptr) {
+    throw InputError("planner 'director' decides by replays, and a run that changes its plan cannot replay others", {},
+                     "re-plan with another planner, such as vpipe");
+  }
+  const std::string& schedule = request.schedule.name;
+  if (schedule.empty() || !is_asynchronous(request.schedule)) return;
+  throw InputError("planner 'director': schedule " + quote(schedule) +
+                       " does not flush, and director compares the times of iterations",
+                   {}, "use a schedule that flushes, such as 1f1b; or leave the choice to the planner");
+}
+
+std::vector<ScheduleChoice> schedules_of(const PlanRequest& request) {
+  if (!request.schedule.name.empty()) return {request.schedule};
+  return {{"1f1b", {}}, {"eager-1f1b", {}}, {"spp-pe", {}}, {"gpipe", {}}};
+}
+
+/// Plans, each step with what the one before has found.
+class Direction {
+ public:
+  explicit Direction(const PlanRequest& request)
+      : request_(request),
+        judge_(*request.judge),
+        contest_(judge_),
+        costs_(request),
+        schedules_(schedules_of(request)) {}
+
+  PlanResult run() {
+    ask_others();
+    if (!contest_.best()) return refusal();
+    const auto evaluations = request_.options.count("evaluations");
+    judge_.limit(evaluations, request_.options.count("replays"));
+    if (evaluations > 0 && request_.platform.devices.size() <= kFewDevices) {
+      const NodeCosts nodes(request_, costs_);
+      if (request_.options.flag("program")) run_program(nodes);
+      if (request_.options.flag("moves")) run_search(nodes);
+    }
+    return answer();
+  }
+
+ private:
+  void ask_others() {
+    seeds_ = ask_seeds(request_, request_.options.word("seeds"));
+    for (Seed& seed : seeds_.plans) {
+      std::optional<Draft> draft = draft_of(request_, seed.planned.plan);
+      contest_.add({std::move(seed.name), std::move(seed.planned), std::move(draft)});
+    }
+    seeds_that_run_ = contest_.candidates().size();
+    contest_.replay_in_order();
+    if (contest_.best()) seed_time_ = contest_.candidates()[*contest_.best()].time();
+  }
+
+  [[nodiscard]] PlanResult refusal() {
+    if (!seeds_.refusal) {
+      return Infeasible{"none of the plans of other planners can be run", {}, {}, Bytes(0), "try another schedule"};
+    }
+    seeds_.refusal->search.reset();  // to ask all planners again would take long
+    seeds_.refusal->is_costly = true;
+    return *std::move(seeds_.refusal);
+  }
+
+  void run_program(const NodeCosts& nodes) {
+    constexpr std::array kCards{1.0, 2.0, 4.0, 8.0};
+    constexpr std::array kAllReduces{1.0, 0.5, 2.0};
+    const Activity activity("looking for stages that suit the nodes");
+    const bool is_small = costs_.layers() * nodes.devices() <= kFewStages;
+    for (const Sharing sharing : {Sharing::Whole, Sharing::Divided, Sharing::Either}) {
+      for (const double card : kCards) {
+        for (const double all_reduce : kAllReduces) {
+          if (!is_small && (card == 2.0 || card == 8.0 || all_reduce != 1.0)) continue;
+          add_program(nodes, {card, all_reduce}, sharing);
+        }
+      }
+    }
+    contest_.replay_in_order();
+    program_time_ = contest_.candidates()[*contest_.best()].time();
+  }
+
+  void add_program(const NodeCosts& nodes, const Prices& prices, Sharing sharing) {
+    constexpr double kWorthTrying = 1.3;  // times the best so far
+    const Seconds best = contest_.candidates()[*contest_.best()].time();
+    const std::vector<NodeStage> stages = best_node_stages(nodes, prices, sharing, best * kWorthTrying);
+    if (stages.empty()) return;
+    const std::vector<Piece> pieces = dealt(nodes.nodes(), stages);
+    if (!made_.insert(pieces).second) return;
+    for (const ScheduleChoice& schedule : schedules_) {
+      Draft draft{pieces, schedule};
+      try {
+        contest_.add({fmt::format("node program {}", made_.size()), planned_of(request_, draft), draft});
+      } catch (const InputError&) {  // the schedule refuses the stages
+      }
+    }
+  }
+
+  void run_search(const NodeCosts& nodes) {
+    const Activity activity("changing the best plans");
+    const MoveSpace space{costs_, nodes.nodes(), schedules_};
+    Search(request_, space, contest_, judge_, static_cast<std::uint64_t>(request_.options.count("seed"))).run();
+    contest_.replay_in_order();
+  }
+
+  /// The best plan as one of this planner's, with its replayed time as its claim.
+  [[nodiscard]] PlanResult answer() const {
+    const Candidate& best = contest_.candidates()[*contest_.best()];
+    Planned planned = best.planned;
+    planned.plan.planner = director_planner.name;
+    planned.plan.predicted = {};
+    planned.plan.predicted.iteration_time = best.time();
+    planned.work = seeds_.work;
+    planned.notes.push_back(fmt::format("of {} that were evaluated and {} that were replayed, a plan of {} takes least",
+                                        counted(contest_.candidates().size(), "plan"), judge_.replays(), best.origin));
+    planned.details = {{"origin", best.origin},
+                       {"asked", seeds_.asked},
+                       {"evaluations", judge_.evaluations()},
+                       {"replays", judge_.replays()},
+                       {"seed_s", seed_time_.value()},
+                       {"program_s", program_time_ ? Detail(program_time_->value()) : Detail()},
+                       {"seeds", seed_figures()}};
+    return judged(request_, std::move(planned));
+  }
+
+  /// Of every seed its times, in the order of the planners.
+  [[nodiscard]] Detail::List seed_figures() const {
+    Detail::List list;
+    for (std::size_t i = 0; i < seeds_that_run_; ++i) {
+      const Candidate& seed = contest_.candidates()[i];
+      list.emplace_back(Detail::Record{{"seed", seed.origin},
+                                       {"evaluated_s", seed.evaluated.time.value()},
+                                       {"replayed_s", seed.replayed ? Detail(seed.replayed->time.value()) : Detail()}});
+    }
+    return list;
+  }
+
+  const PlanRequest& request_;
+  CountedJudge judge_;
+  Contest contest_;
+  StageCosts costs_;
+  std::vector<ScheduleChoice> schedules_;
+  Seeds seeds_;
+  std::set<std::vector<Piece>> made_;  ///< by the program
+  std::size_t seeds_that_run_ = 0;
+  Seconds seed_time_;
+  std::optional<Seconds> program_time_;
+};
+
+PlanResult plan_director(const PlanRequest& request) {
+  require_supported(request);
+  return Direction(request).run();
+}
+
+}  // namespace
+}  // namespace director
+
+const PlannerInfo director_planner{
+    .name = "director",
+    .summary =
+        "the plan that replays fastest of those of all other planners, of a program that knows nodes, and of a "
+        "search from these",
+    .source = "ours",
+    .default_schedule = "",
+    .options = {{"seeds", std::string("all"),
+                 "planners whose plans the search starts from: all that compare takes, or names with commas"},
+                {"evaluations",
+                 std::int64_t{3000},
+                 "plans that are evaluated at most, beside those of other planners; 0: only these",
+                 {},
+                 0,
+                 1e9},
+                {"replays", std::int64_t{300}, "plans that are replayed at most, likewise", {}, 0, 1e9},
+                {"seed", std::int64_t{1}, "of the random choices of the search", {}, 0, 1e9},
+                {"program", true, "whether the dynamic program that knows nodes makes plans, too"},
+                {"moves", true, "whether plans are changed by a search"}},
+    .plan = director::plan_director,
+    .only_by_name = true,
+    .saves_memory = true,
+    .orders_turns = true,
+    .wants_judge = true,
+};
+
+}  // namespace stagecraft

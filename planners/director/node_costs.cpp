@@ -1,0 +1,98 @@
+#include "planners/director/node_costs.hpp"
+
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/stage_exchange.hpp"
+#include "sim/model/bandwidths.hpp"
+#include "sim/schedule/memory_ledger.hpp"
+
+#include <algorithm>
+
+namespace stagecraft::director {
+namespace {
+
+double seconds_per_byte(const SmallestBandwidth& smallest) {
+  return smallest.bandwidth ? 1.0 / smallest.bandwidth->value() : 0.0;
+}
+
+/// The first devices of each node in turn, as many as there are replicas.
+std::vector<DeviceId> dealt_over_nodes(const std::vector<std::vector<DeviceId>>& nodes, std::size_t replicas) {
+  std::vector<DeviceId> devices;
+  for (std::size_t row = 0; devices.size() < replicas; ++row) {
+    for (const std::vector<DeviceId>& node : nodes) {
+      if (row < node.size() && devices.size() < replicas) devices.push_back(node[row]);
+    }
+  }
+  std::ranges::sort(devices);  // the ring goes through one node after the other
+  return devices;
+}
+
+}  // namespace
+
+NodeCosts::NodeCosts(const PlanRequest& request, const StageCosts& costs)
+    : request_(request),
+      costs_(costs),
+      devices_(request.platform.devices.size()),
+      nodes_(nodes_of(request.platform)),
+      capacity_(smallest_capacity(request.platform)),
+      exchange_(update_exchange(request.training)) {
+  Seconds longest{-1};
+  for (const DeviceId device : indices(request.platform.devices)) {
+    factor_ = std::max(factor_, costs.factor(device));
+    overhead_ = std::max(overhead_, costs.pass_overhead(device));
+    const Seconds step = slowest_update(request.platform, request.training, {device}, Bytes(1'000'000'000));
+    if (step > longest) slowest_to_update_ = device;
+    longest = std::max(longest, step);
+  }
+  for (const std::vector<DeviceId>& node : nodes_) node_size_ = std::max(node_size_, node.size());
+  add_links(request.platform);
+  add_rings(request);
+}
+
+void NodeCosts::add_links(const Platform& platform) {
+  const auto largest = std::ranges::max_element(nodes_, {}, &std::vector<DeviceId>::size);
+  inside_ = seconds_per_byte(smallest_bandwidth(platform, *largest, *largest));
+  if (nodes_.size() > 1) card_ = seconds_per_byte(smallest_bandwidth(platform, nodes_[0], nodes_[1]));
+}
+
+void NodeCosts::add_rings(const PlanRequest& request) {
+  AllReduces all_reduces(request.platform, expert_part(request.graph));
+  const auto largest = std::ranges::max_element(nodes_, {}, &std::vector<DeviceId>::size);
+  for (std::size_t replicas = 1; replicas <= node_size_; ++replicas) {
+    packed_.push_back(all_reduces.among({largest->begin(), largest->begin() + static_cast<std::ptrdiff_t>(replicas)}));
+  }
+  for (std::size_t replicas = 1; replicas <= devices_; ++replicas) {
+    spread_.push_back(all_reduces.among(dealt_over_nodes(nodes_, replicas)));
+  }
+}
+
+double NodeCosts::update(Bytes parameters, std::size_t replicas) const {
+  const DeviceKind& kind = request_.platform.kind(slowest_to_update_);
+  return update_time(kind, request_.training, {parameters, 1, static_cast<std::int64_t>(replicas)}).value();
+}
+
+NodeCosts::Stage NodeCosts::stage(std::size_t begin, std::size_t end, std::size_t replicas, bool divides,
+                                  bool is_spread, const Prices& prices) const {
+  Stage stage;
+  stage.forward = costs_.forward(begin, end, replicas, divides) * factor_ + overhead_;
+  const double backward = costs_.backward(begin, end, replicas, divides) * factor_ + overhead_;
+  stage.pass = stage.forward + backward;
+  stage.load = costs_.rounds(replicas, divides) * stage.pass;
+  const Bytes weights = costs_.parameters(begin, end);
+  stage.flush = update(weights, replicas);
+  if (replicas == 1) return stage;
+  const AllReduceTime& ring = is_spread ? spread_[replicas - 1] : packed_[replicas - 1];
+  const auto priced = [&](Bytes bytes) { return prices.all_reduce * ring(static_cast<double>(bytes.value())); };
+  stage.load = std::max(stage.load, costs_.rounds(replicas, divides) * exchange_.each_time(weights, priced));
+  const double reduced = exchange_.reduced(weights, priced);
+  const bool is_hidden = request_.training.bucket() > Bytes(0);
+  stage.flush += is_hidden ? std::max(0.0, reduced - backward) : reduced;
+  stage.flush += exchange_.gathered_after(weights, priced);
+  return stage;
+}
+
+bool NodeCosts::fits(std::size_t begin, std::size_t end, std::size_t replicas) const {
+  const HeldParameters held{costs_.parameters(begin, end), 1, static_cast<std::int64_t>(replicas)};
+  return kept_state(request_.training, held).total() <= capacity_;
+}
+
+}  // namespace stagecraft::director

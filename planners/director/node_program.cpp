@@ -1,0 +1,161 @@
+#include "planners/director/node_program.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace stagecraft::director {
+namespace {
+
+constexpr double kPrecision = 0.004;
+constexpr double kUnreached = std::numeric_limits<double>::infinity();
+
+/// The best path to a state.
+struct Reached {
+  double latency = kUnreached;  ///< g
+  double forward = 0.0;         ///< of a microbatch through the stages so far
+  std::size_t from = 0;         ///< the state before
+  NodeStage last;
+};
+
+/// The program for one iteration time.
+class TimedProgram {
+ public:
+  TimedProgram(const NodeCosts& costs, const Prices& prices, Sharing sharing, double time)
+      : costs_(costs),
+        prices_(prices),
+        sharing_(sharing),
+        time_(time),
+        layers_(costs.layers().layers()),
+        segments_(costs.node_size() + 1),
+        states_((layers_ + 1) * (costs.devices() + 1) * segments_) {}
+
+  /// The stages of the least latency; empty if T is too short.
+  std::vector<NodeStage> run() {
+    states_[at(0, 0, 0)].latency = 0.0;
+    for (std::size_t begin = 0; begin < layers_; ++begin) {
+      for (std::size_t used = 0; used < costs_.devices(); ++used) {
+        for (std::size_t segment = 0; segment < segments_; ++segment) {
+          if (states_[at(begin, used, segment)].latency < kUnreached) extend(begin, used, segment);
+        }
+      }
+    }
+    return stages();
+  }
+
+ private:
+  [[nodiscard]] std::size_t at(std::size_t layers, std::size_t used, std::size_t segment) const {
+    return (layers * (costs_.devices() + 1) + used) * segments_ + segment;
+  }
+
+  void extend(std::size_t begin, std::size_t used, std::size_t segment) {
+    for (std::size_t replicas = 1; used + replicas <= costs_.devices(); ++replicas) {
+      for (const bool divides : {false, true}) {
+        if (!allows(replicas, divides)) continue;
+        if (replicas <= costs_.node_size())
+          extend(begin, used, segment, {0, 0, replicas, divides, NodeStage::Place::Begins});
+        if (segment > 0 && segment + replicas <= costs_.node_size()) {
+          extend(begin, used, segment, {0, 0, replicas, divides, NodeStage::Place::Joins});
+        }
+        if (replicas > 1 && costs_.nodes().size() > 1) {
+          extend(begin, used, segment, {0, 0, replicas, divides, NodeStage::Place::Spread});
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] bool allows(std::size_t replicas, bool divides) const {
+    if (replicas == 1) return !divides;
+    if (divides) return sharing_ != Sharing::Whole && replicas <= costs_.layers().most_parts();
+    return sharing_ != Sharing::Divided;
+  }
+
+  /// Tries all stages of this form.
+  void extend(std::size_t begin, std::size_t used, std::size_t segment, NodeStage stage) {
+    const std::size_t from = at(begin, used, segment);
+    const Reached before = states_[from];
+    const double cut = begin == 0 ? 0.0 : crossing_part(before.last, segment, stage);
+    const double bytes = costs_.layers().cut_bytes(begin);
+    const auto microbatches = static_cast<double>(costs_.layers().microbatches());
+    if (before.forward + prices_.card * microbatches * bytes * cut * costs_.card() > time_) return;
+    const double transfer = begin == 0 ? 0.0 : bytes * (cut > 0.0 ? costs_.card() : costs_.inside());
+    const double latency = before.latency + 2.0 * transfer;
+    stage.begin = begin;
+    for (stage.end = begin + 1; stage.end <= layers_; ++stage.end) {
+      if (!costs_.fits(begin, stage.end, stage.replicas)) return;
+      const bool is_spread = stage.place == NodeStage::Place::Spread;
+      const NodeCosts::Stage cost = costs_.stage(begin, stage.end, stage.replicas, stage.divides, is_spread, prices_);
+      if (latency + cost.load > time_) return;  // with more layers it computes longer
+      if (latency + cost.load + cost.flush > time_) continue;
+      const std::size_t next = is_spread                                ? 0
+                               : stage.place == NodeStage::Place::Joins ? segment + stage.replicas
+                                                                        : stage.replicas;
+      Reached& reached = states_[at(stage.end, used + stage.replicas, next)];
+      if (latency + cost.pass >= reached.latency) continue;
+      reached = {latency + cost.pass, before.forward + transfer + cost.forward, from, stage};
+    }
+  }
+
+  /// The part of what crosses the cut before the stage that passes the card of one node.
+  [[nodiscard]] double crossing_part(const NodeStage& last, std::size_t segment, const NodeStage& stage) const {
+    const auto size = static_cast<double>(costs_.node_size());
+    const bool is_spread = stage.place == NodeStage::Place::Spread;
+    if (stage.place == NodeStage::Place::Joins) return 0.0;
+    if (segment > 0 && !is_spread) return costs_.nodes().size() > 1 ? 1.0 : 0.0;
+    if (segment == 0 && is_spread) {  // both are on several nodes, whose cards share what crosses
+      const auto wide = static_cast<double>(std::min(last.replicas, stage.replicas));
+      const double spans = std::min(static_cast<double>(costs_.nodes().size()), std::max(2.0, wide / size));
+      return (1.0 - 1.0 / spans) / spans;
+    }
+    // One is in a node, whose other devices may have some replicas of the spread one.
+    const auto replicas = static_cast<double>(is_spread ? stage.replicas : last.replicas);
+    const double beside = size - static_cast<double>(is_spread ? segment : stage.replicas);
+    return std::max(0.0, (replicas - beside) / replicas);
+  }
+
+  [[nodiscard]] std::vector<NodeStage> stages() const {
+    std::size_t best = 0;
+    double least = kUnreached;
+    for (std::size_t state = at(layers_, 0, 0); state < states_.size(); ++state) {
+      if (states_[state].latency >= least) continue;
+      least = states_[state].latency;
+      best = state;
+    }
+    std::vector<NodeStage> stages;
+    if (least == kUnreached) return stages;
+    for (std::size_t state = best; state != at(0, 0, 0); state = states_[state].from) {
+      stages.push_back(states_[state].last);
+    }
+    std::ranges::reverse(stages);
+    return stages;
+  }
+
+  const NodeCosts& costs_;
+  const Prices& prices_;
+  Sharing sharing_;
+  double time_;
+  std::size_t layers_;
+  std::size_t segments_;
+  std::vector<Reached> states_;
+};
+
+}  // namespace
+
+std::vector<NodeStage> best_node_stages(const NodeCosts& costs, const Prices& prices, Sharing sharing, Seconds most) {
+  double high = most.value();
+  double low = high / 16.0;
+  std::vector<NodeStage> best = TimedProgram(costs, prices, sharing, high).run();
+  if (best.empty()) return best;
+  while (high > low * (1.0 + kPrecision)) {
+    const double middle = (low + high) / 2.0;
+    std::vector<NodeStage> found = TimedProgram(costs, prices, sharing, middle).run();
+    if (found.empty()) {
+      low = middle;
+    } else {
+      high = middle;
+      best = std::move(found);
+    }
+  }
+  return best;
+}
+
+}  // namespace stagecraft::director

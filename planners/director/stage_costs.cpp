@@ -1,0 +1,56 @@
+#include "planners/director/stage_costs.hpp"
+
+#include "planners/shared/costs/chain.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "sim/model/graph_order.hpp"
+#include "sim/schedule/stage_program.hpp"
+
+#include <algorithm>
+
+namespace stagecraft::director {
+
+StageCosts::StageCosts(const PlanRequest& request)
+    : times_(request.graph, request.platform.devices.size()),
+      parameters_(parameter_sums(request.graph, canonical_order(request.graph))),
+      microbatches_(request.microbatches),
+      most_parts_(static_cast<std::size_t>(request.graph.microbatch_size)) {
+  for (const Bytes bytes : cut_bytes_with_ends(request.graph, canonical_order(request.graph))) {
+    cut_bytes_.push_back(static_cast<double>(bytes.value()));
+  }
+  for (const DeviceId device : indices(request.platform.devices)) {
+    factors_.push_back(slowest_factor(request.graph, request.platform, {device}));
+    overheads_.push_back(stagecraft::pass_overhead(request.platform, device).value());
+  }
+}
+
+double StageCosts::forward(std::size_t begin, std::size_t end, std::size_t replicas, bool divides) const {
+  const std::size_t parts = divides ? replicas : 1;
+  const std::vector<double>& sums = times_.of(parts).forward;
+  return (sums[end] - sums[begin]) / times_.divisor(parts);
+}
+
+double StageCosts::backward(std::size_t begin, std::size_t end, std::size_t replicas, bool divides) const {
+  const std::size_t parts = divides ? replicas : 1;
+  const std::vector<double>& sums = times_.of(parts).backward;
+  return (sums[end] - sums[begin]) / times_.divisor(parts);
+}
+
+double StageCosts::rounds(std::size_t replicas, bool divides) const {
+  const auto count = static_cast<std::int64_t>(divides ? 1 : replicas);
+  return static_cast<double>((microbatches_ + count - 1) / count);
+}
+
+double StageCosts::load(const Piece& piece) const {
+  const std::size_t replicas = piece.devices.size();
+  double slowest = 0.0;
+  double overhead = 0.0;
+  for (const DeviceId device : piece.devices) {
+    slowest = std::max(slowest, factor(device));
+    overhead = std::max(overhead, pass_overhead(device));
+  }
+  const double pass = forward(piece.begin, piece.end, replicas, piece.divides) +
+                      backward(piece.begin, piece.end, replicas, piece.divides);
+  return rounds(replicas, piece.divides) * (pass * slowest + 2.0 * overhead);
+}
+
+}  // namespace stagecraft::director
