@@ -13,7 +13,6 @@
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/workload/catalogue.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 

@@ -3,7 +3,6 @@
 #include "sim/model/detail.hpp"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace stagecraft {

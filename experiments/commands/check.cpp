@@ -11,7 +11,6 @@
 #include "sim/schedule/kept_plan.hpp"
 
 #include <memory>
-#include <optional>
 
 namespace stagecraft {
 namespace {

@@ -22,7 +22,6 @@
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/workload/catalogue.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>

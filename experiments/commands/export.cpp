@@ -14,11 +14,9 @@
 #include "sim/io/schedule_csv.hpp"
 #include "sim/schedule/kept_plan.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>

@@ -45,7 +45,6 @@ struct ImportOptions {
   std::optional<std::string> device;
   std::optional<std::string> time_unit;
   std::optional<std::string> precision;
-  std::optional<std::string> tensor;
   std::optional<std::string> model;
   std::optional<std::string> platform;
   std::optional<std::string> ranks;
@@ -74,7 +73,6 @@ const std::vector<ImportOption>& import_options() {
       {"--device", [](const Options& o) { return o.device.has_value(); }},
       {"--time-unit", [](const Options& o) { return o.time_unit.has_value(); }},
       {"--precision", [](const Options& o) { return o.precision.has_value(); }},
-      {"--tensor", [](const Options& o) { return o.tensor.has_value(); }},
       {"--model", [](const Options& o) { return o.model.has_value(); }},
       {"--platform", [](const Options& o) { return o.platform.has_value(); }},
       {"--ranks", [](const Options& o) { return o.ranks.has_value(); }},
@@ -188,9 +186,9 @@ const std::vector<ImportFormat>& import_formats() {
       {"sailor",
        "a profile for Sailor's planner",
        {"--model", "--device"},
-       {"--precision", "--tensor"},
+       {"--precision"},
        [](const Options& o, const Settings& settings) {
-         return import_sailor_profile({o.file(), *o.model, *o.device, o.precision, o.tensor, o.output}, settings);
+         return import_sailor_profile({o.file(), *o.model, *o.device, o.precision, o.output}, settings);
        }},
       {"vpipe", "a plan of vPipe's program", kInputs, kOfPlans,
        [](const Options& o, const Settings& settings) { return import_vpipe(plan_import(o), settings); }},
@@ -277,8 +275,6 @@ VerbAction configure_import(CLI::App& command) {
              "dnn-partitioning");
   add_option(command, "--precision", options->precision,
              "sailor: in which was profiled: fp32 (default), tf32, fp16, bf16 or fp8");
-  add_option(command, "--tensor", options->tensor,
-             "sailor: tensor degree of the profile; default: 1, and only that can be a model file");
   add_option(command, "--model", options->model,
              "plans, megatron-log: the model: a file, or the name of a shipped one; sailor: the network that was "
              "profiled");

@@ -12,23 +12,12 @@
 #include "sim/io/import_sailor.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_node.hpp"
-#include "sim/model/degrees.hpp"
 
-#include <cstdint>
 #include <utility>
 #include <vector>
 
 namespace stagecraft {
 namespace {
-
-/// The times of a group's member contain what the group exchanges, and a model file has no place for groups.
-void refuse_groups(const std::optional<std::string>& tensor) {
-  const std::int64_t degree = read_count_option("--tensor", tensor, 1, kMostInGroup).value_or(1);
-  if (degree == 1) return;
-  throw InputError("a model file is of one device, and times of a member of a group of " + std::to_string(degree) +
-                       " contain what the group exchanges",
-                   {"", 0, 0, "--tensor"}, "leave it out; tensor groups need a network whose figures are computed");
-}
 
 Precision read_profiled_precision(const std::optional<std::string>& text) {
   std::vector<std::string> names;
@@ -57,7 +46,6 @@ Architecture read_profiled_network(const std::string& name, const Settings& sett
 Answer import_sailor_profile(const SailorImport& import, const Settings& settings) {
   const std::string device = read_name_option("--device", import.device);
   const Precision precision = read_profiled_precision(import.precision);
-  refuse_groups(import.tensor);
   refuse_overwriting(import.output, OutputKind::ModelFile, {import.file, import.model});
   const SailorRun run{read_profiled_network(import.model, settings), device, precision};
   const SailorProfile profile = import_sailor(read_text_file(import.file), import.file, run);

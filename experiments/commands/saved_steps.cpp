@@ -8,7 +8,6 @@
 #include "sim/base/text.hpp"
 
 #include <filesystem>
-#include <utility>
 #include <vector>
 
 namespace stagecraft {

@@ -5,7 +5,6 @@
 #include "sim/model/platform.hpp"
 
 #include <cstddef>
-#include <optional>
 #include <vector>
 
 namespace stagecraft {

@@ -73,10 +73,6 @@ std::string source_of(const std::vector<KinetoProfile>& profiles, std::size_t un
 
 Model kineto_model(const std::vector<KinetoProfile>& profiles, const KinetoModelChoice& choice) {
   LayerGraph graph;
-  graph.name = file_stem(profiles.front().file);
-  graph.device_kind = choice.device_kind;
-  graph.microbatch_size = choice.microbatch_size;
-  graph.origin = Origin::Measured;
   std::size_t unknown = 0;
   std::vector<bool> in_place;
   for (std::size_t p = 0; p < profiles.size(); ++p) {
@@ -101,9 +97,7 @@ Model kineto_model(const std::vector<KinetoProfile>& profiles, const KinetoModel
   }
   share_outputs(in_place, graph);
   graph.source = source_of(profiles, unknown);
-  check_graph(graph, {profiles.front().file, 0, 0, ""});
-  apply_memory_defaults(graph);
-  return {{std::move(graph)}, {}, {}};
+  return measured_model(std::move(graph), profiles.front().file, choice.microbatch_size, choice.device_kind);
 }
 
 }  // namespace stagecraft

@@ -10,7 +10,6 @@
 #include "sim/io/network_units.hpp"
 #include "sim/model/optimizer_recipe.hpp"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 

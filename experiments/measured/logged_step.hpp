@@ -3,8 +3,6 @@
 #include "sim/io/megatron_flags.hpp"
 #include "sim/io/megatron_log.hpp"
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
-#include <utility>
 
 namespace stagecraft {
 namespace {

@@ -9,7 +9,6 @@
 #include "planners/planner.hpp"
 #include "sim/base/error.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>

@@ -3,7 +3,6 @@
 #include "experiments/study/result_table.hpp"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace stagecraft {

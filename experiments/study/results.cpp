@@ -4,8 +4,6 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 namespace stagecraft {

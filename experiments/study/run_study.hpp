@@ -5,7 +5,6 @@
 #include "experiments/study/results.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

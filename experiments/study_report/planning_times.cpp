@@ -3,7 +3,6 @@
 #include "experiments/study_report/contenders.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <variant>
 
 namespace stagecraft {

@@ -10,7 +10,6 @@
 #include "sim/io/json.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace stagecraft {

@@ -10,7 +10,6 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 namespace stagecraft {

@@ -4,7 +4,6 @@
 #include "sim/model/detail.hpp"
 
 #include <string>
-#include <vector>
 
 namespace stagecraft {
 

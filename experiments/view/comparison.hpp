@@ -10,7 +10,6 @@
 #include "sim/model/schedule_choice.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

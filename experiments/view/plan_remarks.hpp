@@ -5,7 +5,6 @@
 #include "sim/model/platform.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
-#include <cstdint>
 #include <string>
 
 namespace stagecraft {

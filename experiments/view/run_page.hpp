@@ -6,7 +6,6 @@
 #include "sim/io/text_file.hpp"
 #include "sim/model/layer_graph.hpp"
 
-#include <cstdint>
 #include <optional>
 
 namespace stagecraft {

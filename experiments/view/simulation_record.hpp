@@ -6,8 +6,6 @@
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/platform.hpp"
 
-#include <string>
-
 namespace stagecraft {
 
 struct Plan;

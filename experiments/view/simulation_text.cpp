@@ -16,8 +16,6 @@
 #include "sim/model/plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>

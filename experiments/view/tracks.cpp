@@ -1,7 +1,6 @@
 #include "experiments/view/tracks.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <map>
 
 namespace stagecraft {

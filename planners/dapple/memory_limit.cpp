@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <variant>
 

@@ -6,7 +6,6 @@
 #include "planners/shared/savings/segment_rules.hpp"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace stagecraft::dawnpiper {

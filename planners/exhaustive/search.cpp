@@ -17,7 +17,6 @@
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace stagecraft::exhaustive {

@@ -21,7 +21,7 @@ struct AllocationSettings {
   bool exact_states = false;             ///< if false, load, memory and delay are rounded up to a grid
   std::array<int, 3> grid{101, 11, 51};  ///< points on load, memory and delay, each at least 2
   SpecialMemory special_memory = SpecialMemory::Optimistic;
-  int iterations = 10;  ///< of `search_allocation`
+  int iterations = 10;  ///< of `trace_search`
 };
 
 /// An assignment of layers to devices. One device, the special one, may have several stages.

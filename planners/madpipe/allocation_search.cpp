@@ -44,9 +44,4 @@ AllocationSearch trace_search(const Chain& chain, const AllocationSettings& sett
   return search;
 }
 
-std::optional<Allocation> search_allocation(const Chain& chain, const AllocationSettings& settings) {
-  AllocationSearch search = trace_search(chain, settings);
-  return search.found.empty() ? std::nullopt : std::optional(std::move(search.found.back()));
-}
-
 }  // namespace stagecraft::madpipe

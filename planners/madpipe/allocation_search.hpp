@@ -29,7 +29,4 @@ struct AllocationSearch {
 /// **Source** MadPipe (Beaumont, Eyraud-Dubois, Shilova 2022), Algorithm 1.
 [[nodiscard]] AllocationSearch trace_search(const Chain& chain, const AllocationSettings& settings);
 
-/// The last allocation of `trace_search`, the first one found with the least period.
-[[nodiscard]] std::optional<Allocation> search_allocation(const Chain& chain, const AllocationSettings& settings);
-
 }  // namespace stagecraft::madpipe

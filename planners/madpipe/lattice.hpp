@@ -2,7 +2,6 @@
 
 #include "sim/base/ticks.hpp"
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>

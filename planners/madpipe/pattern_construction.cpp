@@ -1,6 +1,5 @@
 #include "planners/madpipe/pattern_construction.hpp"
 
-#include <algorithm>
 #include <vector>
 
 namespace stagecraft::madpipe {

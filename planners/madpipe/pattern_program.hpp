@@ -4,7 +4,6 @@
 #include "planners/madpipe/pattern_problem.hpp"
 #include "sim/base/ticks.hpp"
 
-#include <cstddef>
 #include <span>
 #include <vector>
 

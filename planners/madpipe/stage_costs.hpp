@@ -6,7 +6,6 @@
 #include "sim/base/ticks.hpp"
 #include "sim/model/run_sums.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -4,8 +4,6 @@
 #include "planners/pipedream/recurrence.hpp"
 #include "planners/planner.hpp"
 
-#include <cstddef>
-
 namespace stagecraft::pipedream {
 
 /// The states of `graph` for planning within the options `max_states` and `max_work`: all of them or, with `compress`,

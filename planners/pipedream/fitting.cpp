@@ -12,7 +12,6 @@
 #include <limits>
 #include <map>
 #include <span>
-#include <string>
 #include <utility>
 #include <variant>
 #include <vector>

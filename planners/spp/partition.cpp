@@ -39,7 +39,6 @@ class Program {
   }
   /// The least load with that number of stages; none if the stages would need more replicas than they may have.
   [[nodiscard]] std::optional<LeastLoad> least(std::size_t stages);
-  [[nodiscard]] Partition first_found(const LeastLoad& target);
   [[nodiscard]] std::vector<Partition> with_smallest_sums(const std::vector<LeastLoad>& targets) {
     return smallest_sums(problem_, costs_, targets, table_);
   }
@@ -48,7 +47,6 @@ class Program {
   void fill_loads(std::size_t l);
   void fill_last_stages(std::size_t l, std::size_t p, std::size_t r);
   void fill_table(std::size_t l);
-  [[nodiscard]] double load(std::size_t l, std::size_t stages, std::size_t r, std::size_t i) const;
 
   const PartitionProblem& problem_;
   PartitionCosts costs_;
@@ -117,20 +115,6 @@ void Program::fill_table(std::size_t l) {
   }
 }
 
-/// W(l, stages, r, i) computed again from the table, which is needed only to follow a plan back.
-double Program::load(std::size_t l, std::size_t stages, std::size_t r, std::size_t i) const {
-  if (stages == 1) return r == i && r <= most_ ? costs_.stage(0, l, 0, i) : kInfinity;
-  if (i < r + stages - 1) return kInfinity;
-  const double* before = table_.row(stages - 1, i - r, r);
-  double least = kInfinity;
-  for (std::size_t begin = l; begin-- > stages - 1;) {
-    const double stage = costs_.stage(begin, l, i - r, i);
-    if (stage >= least) break;
-    least = std::min(least, std::max(stage, before[begin]));
-  }
-  return least;
-}
-
 std::optional<LeastLoad> Program::least(std::size_t stages) {
   LeastLoad least{stages, devices_, kInfinity};
   for (std::size_t used = devices_; used >= (problem_.allow_fewer ? stages : devices_); --used) {
@@ -140,24 +124,6 @@ std::optional<LeastLoad> Program::least(std::size_t stages) {
     }
   }
   return least.load < kInfinity ? std::optional(least) : std::nullopt;
-}
-
-Partition Program::first_found(const LeastLoad& target) {
-  std::size_t last = 1;
-  while (loads_.at(target.stages, last, target.devices) > target.load) ++last;
-  double value = target.load;
-  return follow_back(
-      target, layers_, last,
-      [&](std::size_t c, std::size_t p, std::size_t end, std::size_t r, std::size_t begin) {
-        return table_.row(c, p, r)[begin] <= value && costs_.stage(begin, end, p, p + r) <= value;
-      },
-      [&](std::size_t c, std::size_t p, std::size_t begin, std::size_t r, std::size_t before) {
-        if (costs_.channel(begin, p, before, r) > value) return false;
-        const double load_before = load(begin, c, before, p);
-        if (load_before > value) return false;
-        value = load_before;
-        return true;
-      });
 }
 
 }  // namespace
@@ -183,10 +149,7 @@ std::vector<Partition> best_partitions(const PartitionProblem& problem) {
   for (std::size_t stages = 1; stages <= std::min(problem.layers(), problem.devices()); ++stages) {
     if (const std::optional<LeastLoad> least = program.least(stages)) targets.push_back(*least);
   }
-  if (problem.ties == PartitionTies::SmallestSum) return program.with_smallest_sums(targets);
-  std::vector<Partition> partitions;
-  for (const LeastLoad& target : targets) partitions.push_back(program.first_found(target));
-  return partitions;
+  return program.with_smallest_sums(targets);
 }
 
 }  // namespace stagecraft::spp

@@ -17,12 +17,6 @@
 
 namespace stagecraft::spp {
 
-/// The rule by which one of several partitions of least load is chosen.
-enum class PartitionTies {
-  SmallestSum,  ///< the smallest sum of the loads of stages and channels, then as FirstFound
-  FirstFound,   ///< the first one in the order of the recurrence's loops
-};
-
 /// What two devices have between them, by position or by device.
 struct UsedBandwidths {
   PairBandwidths rings;     ///< within a stage, for all-reduces
@@ -69,7 +63,6 @@ struct PartitionProblem {
       std::numeric_limits<std::int64_t>::max();  ///< of a stage, at most the samples of a microbatch
   bool full_duplex = false;                      ///< whether a channel carries both directions at once
   bool allow_fewer = false;                      ///< whether devices at the end of the order may be left idle
-  PartitionTies ties = PartitionTies::SmallestSum;
 
   [[nodiscard]] std::size_t layers() const { return crossing.size() - 1; }
   [[nodiscard]] std::size_t devices() const { return factors.size(); }

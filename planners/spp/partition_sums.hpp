@@ -3,7 +3,6 @@
 #include "planners/spp/partition_costs.hpp"
 #include "planners/spp/partition_tables.hpp"
 
-#include <cstddef>
 #include <vector>
 
 namespace stagecraft::spp {

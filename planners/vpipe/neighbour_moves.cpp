@@ -1,7 +1,6 @@
 #include "planners/vpipe/neighbour_moves.hpp"
 
 #include <algorithm>
-#include <compare>
 #include <utility>
 
 namespace stagecraft::vpipe {

@@ -10,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <span>
 #include <unordered_map>
 
 namespace stagecraft::vpipe {

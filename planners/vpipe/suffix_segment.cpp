@@ -1,6 +1,5 @@
 #include "planners/vpipe/suffix_segment.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 

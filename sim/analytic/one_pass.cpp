@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <utility>
 #include <variant>
 #include <vector>
 

@@ -1,10 +1,8 @@
 #include "sim/analytic/residences.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <map>
 #include <span>
-#include <utility>
 
 namespace stagecraft {
 namespace {

@@ -5,8 +5,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
-#include <span>
 
 namespace stagecraft {
 namespace {

@@ -4,7 +4,6 @@
 #include "sim/model/measurement.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <vector>
 

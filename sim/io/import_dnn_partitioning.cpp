@@ -212,15 +212,9 @@ DnnPartitioningProfile import_dnn_partitioning(std::string_view text, const std:
   DnnPartitioningProfile profile;
   profile.has_backwards = std::ranges::any_of(read.nodes, &DnnNode::is_backward);
   LayerGraph graph;
-  graph.name = file_stem(file_name);
-  graph.device_kind = device_kind;
-  graph.microbatch_size = microbatch_size;
-  graph.source = "imported from the profile " + graph.name + " for dnn-partitioning";
-  graph.origin = Origin::Measured;
+  graph.source = "imported from the profile " + file_stem(file_name) + " for dnn-partitioning";
   DnnLayers(read).move_to(graph, profile);
-  check_graph(graph, {file_name, 0, 0, ""});
-  apply_memory_defaults(graph);
-  profile.model = {{std::move(graph)}, {}, {}};
+  profile.model = measured_model(std::move(graph), file_name, microbatch_size, device_kind);
   return profile;
 }
 

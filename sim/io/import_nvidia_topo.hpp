@@ -2,7 +2,6 @@
 
 #include "sim/base/error.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -12,11 +12,7 @@ namespace stagecraft {
 
 Model import_pipedream(const PipedreamGraph& file, std::int64_t microbatch_size, const std::string& device_kind) {
   LayerGraph graph;
-  graph.name = file_stem(file.file_name);
-  graph.device_kind = device_kind;
-  graph.microbatch_size = microbatch_size;
-  graph.source = "imported from the PipeDream graph " + graph.name;
-  graph.origin = Origin::Measured;
+  graph.source = "imported from the PipeDream graph " + file_stem(file.file_name);
   std::vector<LayerId> ids(file.nodes.size());
   for (std::size_t i = 0; i < file.nodes.size(); ++i) {
     if (!file.nodes[i].dropped) ids[i] = graph.layers.push_back(file.nodes[i].layer);
@@ -25,9 +21,7 @@ Model import_pipedream(const PipedreamGraph& file, std::int64_t microbatch_size,
     if (file.nodes[edge.from].dropped || file.nodes[edge.to].dropped) continue;
     graph.edges.push_back({ids[edge.from], ids[edge.to], file.nodes[edge.from].layer.output});
   }
-  check_graph(graph, {file.file_name, 0, 0, ""});
-  apply_memory_defaults(graph);
-  return {{std::move(graph)}, {}, {}};
+  return measured_model(std::move(graph), file.file_name, microbatch_size, device_kind);
 }
 
 Model import_pipedream(std::string_view text, const std::string& file_name, std::int64_t microbatch_size,

@@ -69,11 +69,7 @@ PiperProfile import_piper(std::string_view text, const std::string& file_name, s
   const YamlNode root = parse_yaml(text, file_name);
   const JsonGraph file = read_json_graph(root);
   LayerGraph graph;
-  graph.name = file_stem(file_name);
-  graph.device_kind = device_kind;
-  graph.microbatch_size = microbatch_size;
-  graph.source = "imported from the profile " + graph.name + " for Piper";
-  graph.origin = Origin::Measured;
+  graph.source = "imported from the profile " + file_stem(file_name) + " for Piper";
   PiperProfile profile;
   for (std::size_t i = 0; i < file.nodes.size(); ++i) {
     graph.layers.push_back(read_piper_layer(file.nodes[i], file.names[i], unit));
@@ -85,10 +81,8 @@ PiperProfile import_piper(std::string_view text, const std::string& file_name, s
     from.output = std::max(from.output, bytes);
     graph.edges.push_back({LayerId(edge.from), LayerId(edge.to), bytes});
   }
-  check_graph(graph, {file_name, 0, 0, ""});
-  apply_memory_defaults(graph);
-  profile.compute_per_transfer = ratio_to_transfers(graph, root);
-  profile.model = {{std::move(graph)}, {}, {}};
+  profile.model = measured_model(std::move(graph), file_name, microbatch_size, device_kind);
+  profile.compute_per_transfer = ratio_to_transfers(profile.model.profiles.front(), root);
   return profile;
 }
 

@@ -3,7 +3,6 @@
 #include "sim/base/text.hpp"
 #include "sim/io/yaml_values.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <set>

@@ -258,11 +258,6 @@ void KinetoCollector::add_complete(const KinetoEvent& event) {
   if (category == "python_function" && event.text(KinetoField::Name).starts_with("nn.Module: ")) {
     return add_scope(event, ScopeKind::Module);
   }
-  if (category == "gpu_memcpy" || category == "gpu_memset") {
-    count_kept();
-    ++trace_.copies;
-    trace_.copy_time += duration_of(event);
-  }
 }
 
 void KinetoCollector::add_kernel(const KinetoEvent& event) {

@@ -88,8 +88,6 @@ struct KinetoTrace {
   std::vector<KinetoLink> links;
   std::vector<KinetoMessage> messages;
   std::vector<KinetoShapes> shapes;  ///< the first one is that of unrecorded shapes
-  std::size_t copies = 0;            ///< copies and fills of memory, which are no kernels
-  Nanoseconds copy_time = 0;         ///< of those
 };
 
 /// Reads a trace of the PyTorch profiler (`*.pt.trace.json`, also compressed by gzip) in one pass. Only what the

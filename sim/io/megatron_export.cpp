@@ -80,7 +80,7 @@ void refuse_stage(const Stage& stage, std::size_t s) {
   const auto refuse = [&](const std::string& key, const std::string& message, const std::string& hint) {
     refuse_plan_key(stage_key(s, key), message, hint);
   };
-  if (stage.replication == Replication::Split && stage.replicas.size() > 1) {
+  if (divides_microbatches(stage)) {
     refuse("replication", "data-parallel ranks of Megatron-LM run whole microbatches of their own", "round-robin");
   }
   if (std::ranges::adjacent_find(stage.shares, std::not_equal_to<>()) != stage.shares.end()) {

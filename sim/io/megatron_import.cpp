@@ -243,14 +243,7 @@ void refuse_model(const MegatronRun& run, const MegatronFlags& flags, const Laye
   }
 }
 
-}  // namespace
-
-std::vector<LayoutStage> megatron_layout(const MegatronRun& run, const MegatronFlags& flags, std::int64_t blocks) {
-  if (!run.layout) return split_blocks(run, flags, blocks);
-  LayoutCheck(*run.layout, flags.value_place(kLayoutFlag), blocks).run();
-  return run.layout->stages;
-}
-
+/// What training keeps and exchanges; each data-parallel rank is one of `replicas`.
 TrainingChoice megatron_training(const MegatronRun& run, std::int64_t replicas) {
   TrainingChoice training;
   training.recipe = run.recipe;
@@ -260,6 +253,14 @@ TrainingChoice megatron_training(const MegatronRun& run, std::int64_t replicas) 
   const std::int64_t parameters = run.bucket.value_or(std::max(kLeastBucket, kBucketOfReplica * members));
   training.gradient_bucket = reduced_gradients(training, Bytes(parameters * weight_bytes(training)));
   return training;
+}
+
+}  // namespace
+
+std::vector<LayoutStage> megatron_layout(const MegatronRun& run, const MegatronFlags& flags, std::int64_t blocks) {
+  if (!run.layout) return split_blocks(run, flags, blocks);
+  LayoutCheck(*run.layout, flags.value_place(kLayoutFlag), blocks).run();
+  return run.layout->stages;
 }
 
 MegatronPlan megatron_plan(const MegatronRun& run, const MegatronFlags& flags, const LayerGraph& graph,

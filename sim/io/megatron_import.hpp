@@ -26,9 +26,6 @@ struct MegatronPlan {
 [[nodiscard]] std::vector<LayoutStage> megatron_layout(const MegatronRun& run, const MegatronFlags& flags,
                                                        std::int64_t blocks);
 
-/// What training keeps and exchanges; each data-parallel rank is one of `replicas`.
-[[nodiscard]] TrainingChoice megatron_training(const MegatronRun& run, std::int64_t replicas);
-
 /// The plan of the run on the first of `devices` devices, as many as the launcher has ranks, or all. Stage s is on the
 /// ranks s mod `MegatronRun::pipeline` of the pipelines.
 /// **Requires** a graph, whatever its degrees, with its units, and the flags from which the run was read.

@@ -314,6 +314,17 @@ void check_graph(const LayerGraph& graph, const InputPlace& place) {
   }
 }
 
+Model measured_model(LayerGraph graph, const std::string& file_name, std::int64_t microbatch_size,
+                     const std::string& device_kind) {
+  graph.name = file_stem(file_name);
+  graph.device_kind = device_kind;
+  graph.microbatch_size = microbatch_size;
+  graph.origin = Origin::Measured;
+  check_graph(graph, {file_name, 0, 0, ""});
+  apply_memory_defaults(graph);
+  return {{std::move(graph)}, {}, {}};
+}
+
 Model parse_model(std::string_view text, const std::string& file_name, const std::vector<DeviceDescription>& own) {
   const YamlNode root = parse_yaml(text, file_name);
   check_schema(root, "stagecraft/model/1");

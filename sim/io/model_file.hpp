@@ -5,6 +5,7 @@
 #include "sim/model/layer_graph.hpp"
 #include "sim/workload/device.hpp"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,5 +35,10 @@ namespace stagecraft {
 /// Checks a graph that an importer has built. **Throws** InputError (without a place in the file) for an empty or
 /// cyclic graph, or for sums that no file may reach.
 void check_graph(const LayerGraph& graph, const InputPlace& place);
+
+/// The model of a graph that an importer has read of a file, after which it is called; defaults filled in.
+/// **Throws** InputError as `check_graph`.
+[[nodiscard]] Model measured_model(LayerGraph graph, const std::string& file_name, std::int64_t microbatch_size,
+                                   const std::string& device_kind);
 
 }  // namespace stagecraft

@@ -7,8 +7,6 @@
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
 
-#include <algorithm>
-
 namespace stagecraft {
 namespace {
 

@@ -8,7 +8,6 @@
 #include "sim/io/topo_latencies.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace stagecraft {

@@ -3,7 +3,6 @@
 #include "sim/model/interconnect.hpp"
 #include "sim/model/network.hpp"
 
-#include <cstdint>
 #include <map>
 #include <utility>
 

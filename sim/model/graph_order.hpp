@@ -2,7 +2,6 @@
 
 #include "sim/model/layer_graph.hpp"
 
-#include <optional>
 #include <vector>
 
 namespace stagecraft {

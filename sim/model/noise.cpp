@@ -1,7 +1,6 @@
 #include "sim/model/noise.hpp"
 
 #include <cmath>
-#include <utility>
 #include <variant>
 
 namespace stagecraft {

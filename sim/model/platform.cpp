@@ -7,8 +7,6 @@
 #include "sim/model/nics.hpp"
 #include "sim/model/platform_explicit.hpp"
 
-#include <algorithm>
-
 namespace stagecraft {
 
 // A platform in the node form is built node by node, then its network. A node does not list its links. It notes where

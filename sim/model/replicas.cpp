@@ -88,6 +88,10 @@ double parts_of(const Stage& stage) {
   return static_cast<double>(all) / static_cast<double>(*std::ranges::max_element(stage.shares));
 }
 
+bool divides_microbatches(const Stage& stage) {
+  return stage.replication == Replication::Split && stage.replicas.size() > 1;
+}
+
 std::int64_t alternating_replicas(const Stage& stage) {
   return stage.replication == Replication::RoundRobin ? static_cast<std::int64_t>(stage.replicas.size()) : 1;
 }

@@ -40,6 +40,9 @@ struct Share {
 /// How many times the largest part of a microbatch that the stage divides is in the whole.
 [[nodiscard]] double parts_of(const Stage& stage);
 
+/// Whether several replicas of the stage run each of its microbatches together.
+[[nodiscard]] bool divides_microbatches(const Stage& stage);
+
 /// The number of replicas of a stage among which whole microbatches alternate; 1 for a stage that divides each
 /// microbatch.
 [[nodiscard]] std::int64_t alternating_replicas(const Stage& stage);

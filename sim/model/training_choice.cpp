@@ -4,7 +4,6 @@
 #include "sim/base/text.hpp"
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 namespace stagecraft {

@@ -1,7 +1,6 @@
 #include "sim/replay/records.hpp"
 
 #include <cstring>
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>

@@ -8,7 +8,6 @@
 #include <xbt/log.h>
 
 #include <functional>
-#include <string>
 
 // Calls that later versions of SimGrid rename. This code is written for 3.32; brackets give the name in a later
 // version.

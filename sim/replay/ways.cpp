@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 #include <variant>
 
 namespace stagecraft {

@@ -2,6 +2,7 @@
 
 #include "sim/base/counted.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/model/replicas.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/fixed/device_order.hpp"
 #include "sim/schedule/stage_program.hpp"
@@ -243,8 +244,7 @@ void check_caps(Judge& judge) {
 
 void check_listed(Judge& judge) {
   const std::string transfers = std::string(to_string(judge.schedule.transfers)) + " transfers";
-  for (const Stage& stage : judge.plan.stages) {
-    if (stage.replication != Replication::Split || stage.replicas.size() == 1) continue;
+  if (std::ranges::any_of(judge.plan.stages, divides_microbatches)) {
     judge.sentences.push_back(transfers + " are not possible with stages that divide their microbatches");
     return;
   }

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <optional>
 #include <set>
-#include <tuple>
 
 namespace stagecraft {
 namespace {

@@ -3,6 +3,7 @@
 #include "sim/base/error.hpp"
 #include "sim/model/given_orders.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/model/replicas.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/fixed/device_order.hpp"
 #include "sim/schedule/transfer_ends.hpp"
@@ -174,10 +175,7 @@ class TransferLister {
 
 void refuse_to_list(const Plan& plan, const Schedule& schedule, Transfers rule) {
   const std::string transfers = std::string(to_string(rule)) + " transfers";
-  const auto divides = [](const Stage& stage) {
-    return stage.replication == Replication::Split && stage.replicas.size() > 1;
-  };
-  if (std::ranges::any_of(plan.stages, divides)) {
+  if (std::ranges::any_of(plan.stages, divides_microbatches)) {
     throw InputError(transfers + " are not possible with stages that divide their microbatches");
   }
   if (!schedule.channels.empty()) throw InputError(transfers + " are not possible with orders of channels");

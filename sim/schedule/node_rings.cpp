@@ -1,7 +1,6 @@
 #include "sim/schedule/node_rings.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <set>

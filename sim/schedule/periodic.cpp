@@ -1,7 +1,6 @@
 #include "sim/schedule/periodic.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 namespace stagecraft {

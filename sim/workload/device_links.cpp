@@ -10,33 +10,6 @@ namespace {
 
 constexpr double kGigabytes = 1e9;
 
-struct KnownLinks {
-  std::string_view device;
-  const char* architecture;
-  std::int64_t nvlinks;
-  double nvlink;  ///< GB/s
-  std::int64_t pcie;
-  const char* source;
-};
-
-// The links of a GPU and what all of them carry in both directions together are in these documents; architectures are
-// in NVIDIA's lists of the compute capabilities of its GPUs (developer.nvidia.com/cuda-gpus and cuda-legacy-gpus).
-constexpr auto kLinks = std::to_array<KnownLinks>({
-    {"V100-SXM2-16GB", "sm70", 6, 25, 3, "NVIDIA Tesla V100 GPU Architecture white paper, 2017: 6 NVLinks, 300 GB/s"},
-    {"V100-SXM2-32GB", "sm70", 6, 25, 3, "NVIDIA Tesla V100 GPU Architecture white paper, 2017: 6 NVLinks, 300 GB/s"},
-    {"A100-SXM4-40GB", "sm80", 12, 25, 4,
-     "NVIDIA A100 Tensor Core GPU Architecture white paper, 2020: 12 NVLinks, 600 GB/s"},
-    {"A100-SXM4-80GB", "sm80", 12, 25, 4,
-     "NVIDIA A100 Tensor Core GPU Architecture white paper, 2020: 12 NVLinks, 600 GB/s"},
-    {"H100-SXM5-80GB", "sm90", 18, 25, 5,
-     "NVIDIA H100 Tensor Core GPU Architecture white paper, 2023: 18 NVLinks, 900 GB/s"},
-    {"H200-SXM-141GB", "sm90", 18, 25, 5, "NVIDIA H200 Tensor Core GPU data sheet, 2024: NVLink of 900 GB/s"},
-    {"B200-SXM-180GB", "sm100", 18, 50, 5, "NVIDIA HGX B200 data sheet, 2024: NVLink of 1.8 TB/s"},
-    {"GB200-186GB", "sm100", 18, 50, 5, "NVIDIA GB200 NVL72 data sheet, 2024: NVLink of 1.8 TB/s"},
-    {"RTX-2080-Ti", "sm75", 2, 25, 3, "NVIDIA Turing GPU Architecture white paper, 2018: 2 NVLinks, 100 GB/s"},
-    {"GTX-1080-Ti", "sm61", 0, 0, 3, "NVIDIA GeForce GTX 1080 Ti, specifications, 2017: PCIe 3.0"},
-});
-
 struct KnownGpuLink {
   std::string_view architecture;
   double bandwidth;  ///< GB/s
@@ -60,6 +33,29 @@ constexpr auto kGpuLinks = std::to_array<KnownGpuLink>({
     {"gfx950", 76.8, "AMD Instinct MI350X data sheet, 2025: 7 Infinity Fabric links, 1075 GB/s"},
 });
 
+struct KnownLinks {
+  std::string_view device;
+  std::string_view architecture;
+  std::int64_t nvlinks;
+  std::int64_t pcie;
+  const char* source;  ///< null: that of the architecture
+};
+
+// Architectures are in NVIDIA's lists of the compute capabilities of its GPUs (developer.nvidia.com/cuda-gpus and
+// cuda-legacy-gpus).
+constexpr auto kLinks = std::to_array<KnownLinks>({
+    {"V100-SXM2-16GB", "sm70", 6, 3, nullptr},
+    {"V100-SXM2-32GB", "sm70", 6, 3, nullptr},
+    {"A100-SXM4-40GB", "sm80", 12, 4, nullptr},
+    {"A100-SXM4-80GB", "sm80", 12, 4, nullptr},
+    {"H100-SXM5-80GB", "sm90", 18, 5, nullptr},
+    {"H200-SXM-141GB", "sm90", 18, 5, "NVIDIA H200 Tensor Core GPU data sheet, 2024: NVLink of 900 GB/s"},
+    {"B200-SXM-180GB", "sm100", 18, 5, nullptr},
+    {"GB200-186GB", "sm100", 18, 5, "NVIDIA GB200 NVL72 data sheet, 2024: NVLink of 1.8 TB/s"},
+    {"RTX-2080-Ti", "sm75", 2, 3, nullptr},
+    {"GTX-1080-Ti", "sm61", 0, 3, "NVIDIA GeForce GTX 1080 Ti, specifications, 2017: PCIe 3.0"},
+});
+
 /// PCIe of 16 lanes in one direction.
 struct PcieGeneration {
   std::int64_t generation;
@@ -81,13 +77,14 @@ std::optional<DeviceLinks> find_device_links(std::string_view name) {
   if (known == kLinks.end()) return std::nullopt;
   const auto* pcie = std::ranges::find(kPcie, known->pcie, &PcieGeneration::generation);
   STAGECRAFT_CHECK(pcie != kPcie.end(), "a listed generation");
-  return DeviceLinks{known->architecture,
+  const GpuLink link = find_gpu_link(known->architecture).value_or(GpuLink{});
+  return DeviceLinks{std::string(known->architecture),
                      known->nvlinks,
-                     BytesPerSecond(known->nvlink * kGigabytes),
+                     link.bandwidth,
                      known->pcie,
                      BytesPerSecond(pcie->rate * kGigabytes),
                      BytesPerSecond(pcie->reached * kGigabytes),
-                     known->source};
+                     known->source == nullptr ? link.source : known->source};
 }
 
 }  // namespace stagecraft

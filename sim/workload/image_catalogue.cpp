@@ -9,7 +9,6 @@
 #include "sim/workload/vit.hpp"
 
 #include <array>
-#include <utility>
 
 namespace stagecraft {
 namespace {

@@ -1,11 +1,7 @@
 // Random plans of models with tied parameters: bounds and the ledger against runs.
 
-#include "sim/analytic/evaluate_plan.hpp"
-#include "sim/analytic/lower_bound.hpp"
-#include "sim/schedule/device_peaks.hpp"
+#include "tests/analytic/bound_and_peaks.hpp"
 #include "tests/random_cases.hpp"
-#include "tests/schedule/compiled.hpp"
-#include "tests/schedule/random_plans.hpp"
 
 #include <doctest/doctest.h>
 
@@ -37,17 +33,7 @@ TEST_CASE("tied: no run of a random plan is below its bound, and peaks follow fr
     CAPTURE(seed);
     testing::RandomCase random = testing::random_case(seed);
     if (!tie_layers(seed, random.graph)) continue;
-    if (random.plan.schedule.name == "pipedream") random.plan.microbatches = 2000;  // its bound holds in the long run
-    const ScheduleProgram program = require_schedule(random.graph, random.platform, random.plan);
-    const Report report = evaluate_plan(random.graph, random.platform, random.plan);
-    if (const auto peaks = device_peaks(random.graph, program)) {
-      for (std::size_t i = 0; i < peaks->size(); ++i) CHECK((*peaks)[i].second == report.devices[i].memory.peak);
-    }
-    const auto bound = lower_bound(random.graph, random.platform, program, {LowerOptions(), false});
-    if (!bound) continue;
-    const double time = program.synchronous ? report.iterations.back().value() : report.period->value();
-    CHECK(bound->time.value() <= time * (program.synchronous ? 1 + 1e-9 : 1 + 1e-2));
-    ++compared;
+    if (testing::check_bound_and_peaks(random)) ++compared;
   }
   CHECK(compared > testing::random_cases(60));
 }

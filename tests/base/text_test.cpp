@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <limits>
-
 using namespace stagecraft;
 
 namespace {

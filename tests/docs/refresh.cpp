@@ -9,7 +9,6 @@
 #include <optional>
 #include <regex>
 #include <sstream>
-#include <utility>
 #include <vector>
 
 namespace stagecraft::test {

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <random>
-#include <vector>
 
 namespace stagecraft::time_window_test {
 

@@ -19,7 +19,6 @@
 #include <optional>
 #include <random>
 #include <regex>
-#include <set>
 #include <string>
 #include <variant>
 #include <vector>

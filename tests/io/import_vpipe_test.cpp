@@ -2,6 +2,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/io/text_file.hpp"
+#include "tests/io/language_chain.hpp"
 #include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
@@ -36,17 +37,6 @@ LayerGraph chain_of(std::int64_t layers) {
   return graph;
 }
 
-Platform devices(std::size_t count) {
-  PlatformSpec spec;
-  spec.name = "some";
-  spec.device_kinds.push_back({"A", Bytes(1), 1.0, Bytes(0), std::nullopt});
-  ExplicitForm form;
-  for (std::size_t i = 0; i < count; ++i) form.devices.push_back({"gpu" + std::to_string(i), DeviceKindId(0), {}});
-  form.default_link = LinkSpec{BytesPerSecond(1.0), Seconds(0)};
-  spec.form = form;
-  return build_platform(spec);
-}
-
 std::size_t recomputed(const Stage& stage) {
   std::size_t count = 0;
   for (const Recompute& segment : actions_of<Recompute>(stage)) count += segment.layers.size();
@@ -77,7 +67,8 @@ TEST_CASE("vpipe: the released plans cover the blocks of their models") {
     CAPTURE(name);
     const VpipePlan plan = released(name);
     CHECK(std::accumulate(plan.partition.begin(), plan.partition.end(), std::int64_t{0}) == blocks_of(name));
-    const std::vector<Stage> stages = vpipe_stages(plan, chain_of(blocks_of(name)), devices(plan.partition.size()));
+    const std::vector<Stage> stages =
+        vpipe_stages(plan, chain_of(blocks_of(name)), testing::like_devices(plan.partition.size()));
     CHECK(stages.size() == plan.partition.size());
     ++count;
   }
@@ -86,7 +77,7 @@ TEST_CASE("vpipe: the released plans cover the blocks of their models") {
 
 // The checkpointed lines of all lines are 55/55, 46/55, 48/60, 36/60, 32/65, 13/65, 0/70 and 0/55; a block has 5 lines.
 TEST_CASE("vpipe: as many blocks are recomputed as fit into the lines that the program checkpoints") {
-  const std::vector<Stage> stages = vpipe_stages(released("bert_8gpu_vpipe"), chain_of(97), devices(8));
+  const std::vector<Stage> stages = vpipe_stages(released("bert_8gpu_vpipe"), chain_of(97), testing::like_devices(8));
   CHECK(recomputed_layers(stages) == std::vector<std::size_t>{55 / 5, 46 / 5, 48 / 5, 36 / 5, 32 / 5, 13 / 5, 0, 0});
   CHECK(stages[1].layers.front() == LayerId(11));
   CHECK(actions_of<Recompute>(stages[1]).at(0).layers.front() == LayerId(13));  // the last 9 of 11
@@ -95,12 +86,12 @@ TEST_CASE("vpipe: as many blocks are recomputed as fit into the lines that the p
 }
 
 TEST_CASE("vpipe: with one layer more than blocks, the first block has the first two") {
-  const std::vector<Stage> partly = vpipe_stages(released("bert_4gpu_vpipe"), chain_of(50), devices(16));
+  const std::vector<Stage> partly = vpipe_stages(released("bert_4gpu_vpipe"), chain_of(50), testing::like_devices(16));
   CHECK(partly[0].layers.size() == 13);
   CHECK(partly[1].layers.front() == LayerId(13));
   CHECK(partly[3].layers.back() == LayerId(49));
   CHECK(recomputed_layers(partly) == std::vector<std::size_t>{18 / 5, 0, 0, 0});
-  const std::vector<Stage> wholly = vpipe_stages(released("bert_4gpu_gpipe"), chain_of(50), devices(4));
+  const std::vector<Stage> wholly = vpipe_stages(released("bert_4gpu_gpipe"), chain_of(50), testing::like_devices(4));
   CHECK(recomputed_layers(wholly) == std::vector<std::size_t>{14, 13, 13, 10});
 }
 
@@ -108,7 +99,7 @@ TEST_CASE("vpipe: another number of blocks, and more stages than devices, are re
   const VpipePlan plan = released("bert_4gpu_vpipe");
   const auto refusal = [&](std::int64_t layers, std::size_t count) {
     try {
-      static_cast<void>(vpipe_stages(plan, chain_of(layers), devices(count)));
+      static_cast<void>(vpipe_stages(plan, chain_of(layers), testing::like_devices(count)));
     } catch (const InputError& error) {
       CHECK(error.place().line == 1);
       CHECK(error.place().key == "partition");

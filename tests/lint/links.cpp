@@ -1,6 +1,5 @@
 #include "tests/lint/links.hpp"
 
-#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <fstream>

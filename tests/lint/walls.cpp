@@ -1,7 +1,6 @@
 #include "tests/lint/walls.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <regex>
 #include <string_view>

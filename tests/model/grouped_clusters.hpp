@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <random>
-#include <string>
 #include <utility>
 #include <variant>
 #include <vector>

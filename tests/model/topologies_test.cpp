@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <random>
 #include <set>
 
 using namespace stagecraft;

@@ -19,7 +19,6 @@
 #include <limits>
 #include <random>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace stagecraft::all_reduces_test {

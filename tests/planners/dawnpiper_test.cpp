@@ -12,7 +12,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
 #include <variant>

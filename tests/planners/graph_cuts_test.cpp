@@ -16,11 +16,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <random>
-#include <string>
 #include <variant>
 #include <vector>
 

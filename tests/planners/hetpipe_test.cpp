@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <limits>
 #include <random>
-#include <set>
 
 namespace stagecraft::hetpipe_test {
 

@@ -12,7 +12,6 @@
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 namespace stagecraft::host_transport_test {
 

@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <random>
 #include <string>
 #include <variant>

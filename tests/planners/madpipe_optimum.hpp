@@ -62,9 +62,9 @@ inline std::optional<Ticks> achieved_by_madpipe(const Chain& chain, madpipe::Spe
   madpipe::AllocationSettings settings;
   settings.exact_states = true;
   settings.special_memory = memory;
-  const std::optional<madpipe::Allocation> allocation = madpipe::search_allocation(chain, settings);
-  if (!allocation) return std::nullopt;
-  const madpipe::PatternAnswer answer = search(chain, madpipe::merge_adjacent(allocation->stages), sum_of_all(chain));
+  const std::vector<madpipe::Allocation> found = madpipe::trace_search(chain, settings).found;
+  if (found.empty()) return std::nullopt;
+  const madpipe::PatternAnswer answer = search(chain, madpipe::merge_adjacent(found.back().stages), sum_of_all(chain));
   CHECK(answer.is_proven);
   if (!answer.pattern) return std::nullopt;
   return answer.pattern->period;

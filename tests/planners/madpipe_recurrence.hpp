@@ -7,9 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 namespace stagecraft::testing {

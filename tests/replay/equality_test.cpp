@@ -4,10 +4,8 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <random>
-#include <string>
 #include <vector>
 
 namespace stagecraft {

@@ -14,8 +14,6 @@
 #include <cstdint>
 #include <map>
 #include <random>
-#include <set>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -6,9 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <vector>
 
 namespace stagecraft {
 namespace {

@@ -9,12 +9,9 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <random>
-#include <string>
 #include <utility>
 
 namespace stagecraft {

@@ -5,7 +5,6 @@
 #include "sim/model/platform.hpp"
 
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -55,6 +55,24 @@ void check_equal(const Report& replayed, const Report& evaluated) {
     CHECK(a.memory.peak == b.memory.peak);
     CHECK(a.memory.breakdown == b.memory.breakdown);
   }
+  REQUIRE(replayed.hosts.size() == evaluated.hosts.size());
+  for (std::size_t i = 0; i < replayed.hosts.size(); ++i) {
+    CHECK(replayed.hosts[i].memory.peak == evaluated.hosts[i].memory.peak);
+  }
+}
+
+/// Whether the replay equals the evaluation, as it must where no two flows share a link. It is never faster.
+bool runs_as_evaluated(const RandomCase& random, const LowerOptions& options = {}) {
+  Timeline timeline;
+  const Report evaluated =
+      evaluate_plan(random.graph, random.platform, random.plan, options, {}, collect_into(timeline));
+  const Report replayed = replay_plan(random.graph, random.platform, random.plan, options).report;
+  if (shares_links(random.platform, timeline)) {
+    CHECK(figure(replayed) >= figure(evaluated) * (1.0 - 1e-9));
+    return false;
+  }
+  check_equal(replayed, evaluated);
+  return true;
 }
 
 TEST_CASE("replay: interleaved-1f1b runs as evaluated, in its closed form") {
@@ -129,15 +147,7 @@ TEST_CASE("replay: equals evaluate to 1e-9 where no two flows share a link, and 
   for (std::uint32_t seed = 1; seed <= 200; ++seed) {
     const RandomCase random = random_case(seed, {Sharing::Fair, true, true, seed % 4 == 0 ? 1.0 : 0.01});
     CAPTURE(seed);
-    Timeline timeline;
-    const Report evaluated = evaluate_plan(random.graph, random.platform, random.plan, {}, {}, collect_into(timeline));
-    const Report replayed = replay_plan(random.graph, random.platform, random.plan).report;
-    if (shares_links(random.platform, timeline)) {
-      CHECK(figure(replayed) >= figure(evaluated) * (1.0 - 1e-9));
-    } else {
-      ++equal;
-      check_equal(replayed, evaluated);
-    }
+    if (runs_as_evaluated(random)) ++equal;
   }
   CHECK(equal >= 120);  // most of these plans: the random sizes are chosen so
 }
@@ -155,16 +165,7 @@ TEST_CASE("replay: equals evaluate where no flows meet and replicas divide their
       random.plan.training.zero = zero;
       LowerOptions options;
       options.iterations = 2;
-      Timeline timeline;
-      const Report evaluated =
-          evaluate_plan(random.graph, random.platform, random.plan, options, {}, collect_into(timeline));
-      const Report replayed = replay_plan(random.graph, random.platform, random.plan, options).report;
-      if (shares_links(random.platform, timeline)) {
-        CHECK(figure(replayed) >= figure(evaluated) * (1.0 - 1e-9));
-      } else {
-        ++equal;
-        check_equal(replayed, evaluated);
-      }
+      if (runs_as_evaluated(random, options)) ++equal;
     }
   }
   CHECK(equal >= 150);
@@ -178,19 +179,7 @@ TEST_CASE("replay: equals evaluate where no flows meet on their way through host
     PlatformSpec spec = random.platform.spec;
     spec.transport = Transport::Host;
     random.platform = build_platform(std::move(spec));
-    Timeline timeline;
-    const Report evaluated = evaluate_plan(random.graph, random.platform, random.plan, {}, {}, collect_into(timeline));
-    const Report replayed = replay_plan(random.graph, random.platform, random.plan).report;
-    if (shares_links(random.platform, timeline)) {
-      CHECK(figure(replayed) >= figure(evaluated) * (1.0 - 1e-9));
-    } else {
-      ++equal;
-      check_equal(replayed, evaluated);
-      REQUIRE(replayed.hosts.size() == evaluated.hosts.size());
-      for (std::size_t i = 0; i < replayed.hosts.size(); ++i) {
-        CHECK(replayed.hosts[i].memory.peak == evaluated.hosts[i].memory.peak);
-      }
-    }
+    if (runs_as_evaluated(random)) ++equal;
   }
   CHECK(equal >= 40);
 }
@@ -203,16 +192,7 @@ TEST_CASE("replay: equals evaluate where no flows meet while weight versions mov
     random.plan.schedule.name = "pipedream";
     for (Stage& stage : random.plan.stages) stage.swap_weight_versions = true;
     random.plan.microbatches = std::max<std::int64_t>(30, testing::least_length(random.plan));
-    Timeline timeline;
-    const Report evaluated = evaluate_plan(random.graph, random.platform, random.plan, {}, {}, collect_into(timeline));
-    if (shares_links(random.platform, timeline)) continue;
-    ++equal;
-    const Report replayed = replay_plan(random.graph, random.platform, random.plan).report;
-    check_equal(replayed, evaluated);
-    REQUIRE(replayed.hosts.size() == evaluated.hosts.size());
-    for (std::size_t i = 0; i < replayed.hosts.size(); ++i) {
-      CHECK(replayed.hosts[i].memory.peak == evaluated.hosts[i].memory.peak);
-    }
+    if (runs_as_evaluated(random)) ++equal;
   }
   CHECK(equal >= 20);
 }

@@ -6,9 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <map>
 #include <set>
 #include <utility>
 #include <vector>

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <string>
 #include <vector>
 
 namespace stagecraft::testing {

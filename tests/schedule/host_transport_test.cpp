@@ -1,8 +1,7 @@
 // Boundary tensors that are copied to host memory, sent and copied to the device, lowered and evaluated.
-#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/pipeline_times.hpp"
 #include "tests/schedule/over_hosts.hpp"
-#include "tests/schedule/random_plans.hpp"
+#include "tests/schedule/windows.hpp"
 
 #include <doctest/doctest.h>
 
@@ -197,17 +196,7 @@ TEST_CASE("host transport: windows of any size give the same run") {
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     const testing::RandomCase random = random_over_hosts(seed);
     CAPTURE(seed);
-    LowerOptions options;
-    options.iterations = 2;
-    options.window_operations = 1'000'000;
-    Timeline whole;
-    const Report expected = evaluate_plan(random.graph, random.platform, random.plan, options, {}, collect_into(whole));
-    for (std::size_t size : {1U, 7U}) {
-      options.window_operations = size;
-      Timeline timeline;
-      CHECK(evaluate_plan(random.graph, random.platform, random.plan, options, {}, collect_into(timeline)) == expected);
-      CHECK(timeline == whole);
-    }
+    testing::check_windows(random);
   }
 }
 

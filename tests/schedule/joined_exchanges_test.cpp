@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
-#include <variant>
 #include <vector>
 
 namespace stagecraft::joined_exchanges_test {

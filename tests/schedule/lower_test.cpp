@@ -6,6 +6,7 @@
 #include "tests/schedule/chains.hpp"
 #include "tests/schedule/compiled.hpp"
 #include "tests/schedule/random_plans.hpp"
+#include "tests/schedule/windows.hpp"
 
 #include <doctest/doctest.h>
 
@@ -45,17 +46,7 @@ TEST_CASE("lower: windows of any size give the same run") {
     const RandomCase random = random_case(seed);
     CAPTURE(seed);
     CHECK(check_plan(random.graph, random.platform, random.plan).empty());
-    LowerOptions options;
-    options.iterations = 2;
-    options.window_operations = 1'000'000;
-    Timeline whole;
-    const Report expected = evaluate_plan(random.graph, random.platform, random.plan, options, {}, collect_into(whole));
-    for (std::size_t size : {1U, 7U, 64U}) {
-      options.window_operations = size;
-      Timeline timeline;
-      CHECK(evaluate_plan(random.graph, random.platform, random.plan, options, {}, collect_into(timeline)) == expected);
-      CHECK(timeline == whole);
-    }
+    testing::check_windows(random);
   }
 }
 

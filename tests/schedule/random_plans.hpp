@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <random>
-#include <set>
-#include <string>
 #include <utility>
 
 namespace stagecraft::testing {

@@ -14,9 +14,7 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <map>
-#include <random>
 #include <set>
 #include <span>
 #include <utility>

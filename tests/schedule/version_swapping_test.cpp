@@ -1,8 +1,7 @@
 // Weight versions in host memory: which copies there are, when, and what they leave on the device.
-#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/device_peaks.hpp"
 #include "tests/schedule/over_hosts.hpp"
-#include "tests/schedule/random_plans.hpp"
+#include "tests/schedule/windows.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,9 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <tuple>
 #include <utility>
-#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -160,16 +157,7 @@ TEST_CASE("version swapping: windows of any size give the same run (seeds 1 to 3
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     const testing::RandomCase random = random_swapping(seed, true);
     CAPTURE(seed);
-    LowerOptions options;
-    options.window_operations = 1'000'000;
-    Timeline whole;
-    const Report expected = evaluate_plan(random.graph, random.platform, random.plan, options, {}, collect_into(whole));
-    for (std::size_t size : {1U, 7U, 64U}) {
-      options.window_operations = size;
-      Timeline timeline;
-      CHECK(evaluate_plan(random.graph, random.platform, random.plan, options, {}, collect_into(timeline)) == expected);
-      CHECK(timeline == whole);
-    }
+    testing::check_windows(random);
   }
 }
 

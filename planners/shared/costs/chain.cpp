@@ -10,7 +10,6 @@
 #include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <utility>
 

@@ -4,6 +4,7 @@
 #include "planners/shared/costs/exchange_times.hpp"
 #include "planners/shared/costs/replica_bandwidths.hpp"
 #include "sim/model/bandwidths.hpp"
+#include "sim/model/replicas.hpp"
 #include "sim/model/run_sums.hpp"
 #include "sim/schedule/boundaries.hpp"
 
@@ -53,8 +54,7 @@ Seconds update_of(const LayerGraph& graph, const Platform& platform, const Plan&
 Seconds stage_period(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Stage& stage,
                      const ExchangeTimes& exchange) {
   const StageTime time = stage_time(graph, platform, stage);
-  const bool split = stage.replication == Replication::Split;
-  const double share = split ? 1.0 : 1.0 / static_cast<double>(stage.replicas.size());
+  const double share = 1.0 / static_cast<double>(alternating_replicas(stage));
   const auto rounds = static_cast<double>(plan.rounds_per_update);
   const auto round = [&](Seconds all_reduce, Bytes less) {
     return (time.backward + std::max(time.forward, all_reduce) + update_of(graph, platform, plan, stage, less)) * share;
@@ -72,11 +72,10 @@ LargestStage largest_stage(const LayerGraph& graph, const Platform& platform, co
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     const StageTime time = stage_time(graph, platform, stage);
-    const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
-    const bool split = stage.replication == Replication::Split;
+    const std::int64_t replicas = alternating_replicas(stage);
     const ExchangesEachTime& each = exchanges[s].each;
     const Seconds once = time.total() + each.exposed;
-    const std::int64_t turns = split ? plan.microbatches : (plan.microbatches + replicas - 1) / replicas;
+    const std::int64_t turns = (plan.microbatches + replicas - 1) / replicas;
     largest.period = std::max(largest.period, stage_period(graph, platform, plan, stage, exchanges[s]));
     largest.work = std::max(largest.work, std::max(once, each.all) * static_cast<double>(turns));
     largest.once = std::max(largest.once, once);

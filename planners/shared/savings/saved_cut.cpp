@@ -237,8 +237,7 @@ class SavedCut {
       devices.insert(own.begin(), own.end());
       places += own.size();
       fewest = std::min(fewest, own.size());
-      const bool alternates = plan.stages[s].replication == Replication::RoundRobin;
-      slowest = std::max(slowest, saved.savings[s].time / static_cast<double>(alternates ? own.size() : 1));
+      slowest = std::max(slowest, saved.savings[s].time / static_cast<double>(alternating_replicas(plan.stages[s])));
     }
     if (devices.size() < places) {
       return claimed_figures(plan, largest_times(request_.graph, request_.platform, plan),

@@ -8,6 +8,7 @@
 #include "sim/base/text.hpp"
 #include "sim/model/check_plan.hpp"
 #include "sim/model/platform_part.hpp"
+#include "sim/model/replicas.hpp"
 #include "sim/schedule/families/spp_pe/spp_pe.hpp"
 
 #include <fmt/format.h>
@@ -73,11 +74,8 @@ Stage repeated(const Stage& stage, std::size_t size, std::size_t count) {
 Plan on_all_parts(Plan plan, std::size_t size, std::size_t count) {
   const std::vector<Stage> one = std::exchange(plan.stages, {});
   plan.microbatches *= static_cast<std::int64_t>(count);
-  const auto has_whole = [](const Stage& stage) {
-    return stage.replication == Replication::RoundRobin || stage.replicas.size() == 1;
-  };
   // `spp-pe` has one channel behind all replicas of a stage, and one for each pipeline.
-  if (std::ranges::all_of(one, has_whole) && plan.schedule.name != family_spp_pe.name) {
+  if (std::ranges::none_of(one, divides_microbatches) && plan.schedule.name != family_spp_pe.name) {
     for (const Stage& stage : one) plan.stages.push_back(repeated(stage, size, count));
     return plan;
   }

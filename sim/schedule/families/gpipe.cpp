@@ -4,8 +4,6 @@
 #include "sim/schedule/list/pipeline_work.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
-#include <algorithm>
-
 namespace stagecraft {
 
 extern const ScheduleFamily family_gpipe;

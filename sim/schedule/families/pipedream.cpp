@@ -3,7 +3,6 @@
 #include "sim/schedule/schedule_family.hpp"
 
 #include <cstdint>
-#include <string>
 
 namespace stagecraft {
 

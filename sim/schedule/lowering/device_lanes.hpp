@@ -3,7 +3,6 @@
 #include "sim/model/replicas.hpp"
 #include "sim/schedule/lowering/window_writer.hpp"
 
-#include <algorithm>
 #include <span>
 #include <vector>
 

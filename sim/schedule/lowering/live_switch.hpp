@@ -3,7 +3,6 @@
 #include "sim/schedule/lowering/lowering_state.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <utility>

@@ -2,7 +2,6 @@
 
 #include "sim/schedule/pipeline_times.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace stagecraft {

@@ -5,7 +5,6 @@
 #include "sim/schedule/lowering/lowering_state.hpp"
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace stagecraft {

@@ -6,7 +6,6 @@
 #include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace stagecraft {

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>

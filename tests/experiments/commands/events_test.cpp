@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <cstdint>
 #include <fstream>
 #include <string>
 #include <vector>

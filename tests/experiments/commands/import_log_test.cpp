@@ -88,17 +88,21 @@ std::string log_of(double milliseconds) {
   return log + iteration(20, milliseconds / 9.0, 1) + iteration(21, 3.0 * milliseconds);
 }
 
-}  // namespace
-
-TEST_CASE("import megatron-log: a log of a simulated run is predicted with no error, with flags or arguments") {
-  const Folder folder;
+/// Of an iteration of the run that the flags are of.
+double simulated_seconds(const Folder& folder) {
   write(folder.file("gpt.yaml"), kNetwork);
   write(folder.file("flags.sh"), kFlags);
   REQUIRE(run({"import", "megatron-flags", folder.file("flags.sh"), "--model", folder.file("gpt.yaml"), "--platform",
                "dgx-a100", "-o", folder.file("plan.yaml")})
               .code == 0);
-  const double seconds =
-      ran_json({"simulate", folder.file("plan.yaml"), "--engine", "evaluate"})["iteration_time_s"].get<double>();
+  return ran_json({"simulate", folder.file("plan.yaml"), "--engine", "evaluate"})["iteration_time_s"].get<double>();
+}
+
+}  // namespace
+
+TEST_CASE("import megatron-log: a log of a simulated run is predicted with no error, with flags or arguments") {
+  const Folder folder;
+  const double seconds = simulated_seconds(folder);
   write(folder.file("plain.log"), log_of(1e3 * seconds));
   write(folder.file("listed.log"), kArguments + log_of(1e3 * seconds));
   const std::vector<std::string> options = {"--model", folder.file("gpt.yaml"), "--platform", "dgx-a100"};
@@ -157,14 +161,8 @@ TEST_CASE("import megatron-log: a row has the sizes of its log in place of those
       "  group_query_attention ....... False\n  num_experts ....... None\n";
   std::string arguments = kArguments;
   arguments.insert(arguments.find("[default0]:  world_size"), list);
-  write(folder.file("gpt.yaml"), kNetwork);
   write(folder.file("other.yaml"), other);
-  write(folder.file("flags.sh"), kFlags);
-  REQUIRE(run({"import", "megatron-flags", folder.file("flags.sh"), "--model", folder.file("gpt.yaml"), "--platform",
-               "dgx-a100", "-o", folder.file("plan.yaml")})
-              .code == 0);
-  const double seconds =
-      ran_json({"simulate", folder.file("plan.yaml"), "--engine", "evaluate"})["iteration_time_s"].get<double>();
+  const double seconds = simulated_seconds(folder);
   write(folder.file("a.log"),
         arguments + " > padded vocab (size: 32700) with 68 dummy tokens (new size: 32768)\n" + log_of(1e3 * seconds));
   std::string wide = arguments;

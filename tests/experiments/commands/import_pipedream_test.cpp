@@ -6,7 +6,6 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <optional>

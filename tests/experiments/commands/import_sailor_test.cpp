@@ -61,7 +61,7 @@ TEST_CASE("import sailor: notes tell what is left out, a warning what the profil
   CHECK(whole.model["microbatch_size"] == 4);
   CHECK_FALSE(whole.model.contains("precision"));  // fp32
   const Json lacking = {{"4", {{"1", layers_of(3, {1e-5})}, {"2", layers_of(3, {1e-5})}}}};
-  const Imported part = imported(folder, lacking, folder.file("small.yaml"), {"--precision", "tf32", "--tensor", "1"});
+  const Imported part = imported(folder, lacking, folder.file("small.yaml"), {"--precision", "tf32"});
   CHECK(part.ran.err.find("warning: the last layer takes too little time") != std::string::npos);
   CHECK(part.ran.err.find("note: the model is that of one device") != std::string::npos);
   CHECK(part.model["precision"] == "tf32");

@@ -5,9 +5,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>

@@ -11,7 +11,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <fstream>
 #include <map>
 #include <optional>

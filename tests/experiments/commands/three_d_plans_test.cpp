@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 namespace stagecraft::three_d_plans_test {
 namespace {

@@ -16,11 +16,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
 namespace stagecraft::collective_fit_test {
 namespace {

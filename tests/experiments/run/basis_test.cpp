@@ -11,7 +11,6 @@
 #include <doctest/doctest.h>
 
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace stagecraft {

@@ -7,8 +7,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
 using namespace stagecraft;
 using namespace stagecraft::testing;
 

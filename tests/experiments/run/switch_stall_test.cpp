@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
-#include <string>
 #include <utility>
 #include <vector>
 

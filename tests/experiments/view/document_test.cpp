@@ -2,9 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <string>
-
 namespace stagecraft {
 namespace {
 

@@ -5,8 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include <string>
-
 namespace stagecraft {
 namespace {
 

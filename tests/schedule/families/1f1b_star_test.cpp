@@ -3,10 +3,9 @@
 #include "sim/model/check_plan.hpp"
 #include "sim/schedule/pattern.hpp"
 #include "tests/schedule/periodic_plans.hpp"
+#include "tests/schedule/windows.hpp"
 
 #include <doctest/doctest.h>
-
-#include <set>
 
 namespace stagecraft {
 namespace {
@@ -168,16 +167,7 @@ TEST_CASE("1f1b-star: windows of any size give the same run") {
     CAPTURE(seed);
     RandomCase random = PeriodicPlans(seed).make();
     random.plan.microbatches += 200;  // several segments
-    LowerOptions options;
-    options.window_operations = 1'000'000;
-    Timeline whole;
-    const Report expected = evaluate_plan(random.graph, random.platform, random.plan, options, {}, collect_into(whole));
-    for (std::size_t size : {1U, 50U}) {
-      options.window_operations = size;
-      Timeline timeline;
-      CHECK(evaluate_plan(random.graph, random.platform, random.plan, options, {}, collect_into(timeline)) == expected);
-      CHECK(timeline == whole);
-    }
+    check_windows(random);
   }
 }
 

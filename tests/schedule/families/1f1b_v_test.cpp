@@ -5,8 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
 namespace stagecraft {
 namespace {
 

@@ -3,8 +3,6 @@
 #include "sim/schedule/families/spp_pe/processing_run.hpp"
 
 #include <cstdint>
-#include <optional>
-#include <utility>
 #include <vector>
 
 namespace stagecraft {

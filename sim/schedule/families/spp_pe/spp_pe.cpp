@@ -50,15 +50,13 @@ std::vector<std::int64_t> caps_of(const Plan& plan, InFlightCap cap) {
   return in_flight_caps(alternating, cap, own);
 }
 
-bool is_divided(const Stage& stage) { return stage.replication == Replication::Split && stage.replicas.size() > 1; }
-
 /// Groups devices into resources, and maps each device to one that represents its group. All devices of a stage that
 /// divides its microbatches work together, so they are in one group.
 std::map<DeviceId, DeviceId> bound_devices(const Plan& plan) {
   std::map<DeviceId, DeviceId> bound;
   for (const Stage& stage : plan.stages) {
     for (DeviceId device : devices_of(stage)) bound.try_emplace(device, device);
-    if (!is_divided(stage)) continue;
+    if (!divides_microbatches(stage)) continue;
     const DeviceId first = bound.at(stage.replicas.front().lead());
     for (DeviceId device : devices_of(stage)) {
       const DeviceId old = bound.at(device);
@@ -87,7 +85,7 @@ ProcessingChain chain_of(const Plan& plan, const ProcessingSettings& settings) {
           resource_of.try_emplace(bound.at(device), static_cast<std::uint32_t>(chain.resources));
       if (is_new) ++chain.resources;
       // A stage that divides its microbatches gets a place of its own, so everything to and from it is transferred.
-      const std::uint32_t place = is_divided(stage)
+      const std::uint32_t place = divides_microbatches(stage)
                                       ? std::numeric_limits<std::uint32_t>::max() - static_cast<std::uint32_t>(s)
                                       : device.value();
       slots.push_back({found->second, place});
@@ -120,7 +118,7 @@ ScheduleRefusals refusals_of(const Plan& plan, const std::vector<OwnPipeline>& p
     for (std::size_t s = 0; s + 1 < pipeline.stages.size(); ++s) {
       const Stage& stage = pipeline.plan.stages[s];
       const Stage& next = pipeline.plan.stages[s + 1];
-      if ((is_divided(stage) || is_divided(next)) && share_a_device(stage, next)) {
+      if ((divides_microbatches(stage) || divides_microbatches(next)) && share_a_device(stage, next)) {
         return {
             {fmt::format("spp-pe orders whole transfers, but stages {} and {} share a device and one of them divides "
                          "its microbatches",
