@@ -152,24 +152,34 @@ TEST_CASE("director: the answer is the plan of the best seed, which it names, wi
 }
 
 TEST_CASE("director: a larger limit never gives a slower plan, and equal requests give equal plans") {
-  const LayerGraph graph = chain({3, 1, 2, 2, 5, 1, 1, 4});
-  const Platform platform = flat_platform(6, 5.0);
-  const Judge judge = evaluating(graph, platform);
   const PlannerInfo& planner = find_planner("director");
-  const auto plan_with = [&](int evaluations, const char* replays) {
-    const GivenOptions options{{"evaluations", std::to_string(evaluations)}, {"replays", replays}};
-    return std::get<Planned>(planner.plan(request_for(graph, platform, &judge, options))).plan;
-  };
-  Seconds last = kNever;
-  for (const int evaluations : {0, 5, 20, 60, 200, 600}) {
-    CAPTURE(evaluations);
-    const Plan plan = plan_with(evaluations, "300");
-    CHECK(*plan.predicted.iteration_time <= last);
-    last = *plan.predicted.iteration_time;
-    CHECK(plan_with(evaluations, "300") == plan);
+  int gains = 0;
+  for (std::uint32_t seed = 1; seed <= 4; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    std::vector<double> times;
+    for (int i = 0; i < 8; ++i) times.push_back(1 + random() % 9);
+    LayerGraph graph = chain(times);
+    for (Layer& layer : graph.layers) layer.parameters = Bytes(random() % 200);
+    const Platform platform = flat_platform(6, 5.0);
+    const Judge judge = evaluating(graph, platform);
+    const auto plan_with = [&](int evaluations, const char* replays) {
+      const GivenOptions options{{"evaluations", std::to_string(evaluations)}, {"replays", replays}};
+      return std::get<Planned>(planner.plan(request_for(graph, platform, &judge, options))).plan;
+    };
+    Seconds last = kNever;
+    for (const int evaluations : {0, 5, 20, 60, 200}) {
+      CAPTURE(evaluations);
+      const Plan plan = plan_with(evaluations, "300");
+      CHECK(*plan.predicted.iteration_time <= last);
+      last = *plan.predicted.iteration_time;
+      CHECK(plan_with(evaluations, "300") == plan);
+    }
+    const Plan seeds = plan_with(0, "0");
+    CHECK(plan_with(200, "0") == seeds);
+    if (last < *seeds.predicted.iteration_time) ++gains;
   }
-  CHECK(*plan_with(600, "0").predicted.iteration_time == *plan_with(0, "300").predicted.iteration_time);
-  CHECK(last < *plan_with(0, "0").predicted.iteration_time);
+  CHECK(gains > 0);
 }
 
 TEST_CASE("director: what it cannot do is refused") {
