@@ -111,7 +111,7 @@ class FastestSize {
 
 SizeTries::Verdict judge_speed(const Planning& planning, const Inputs& inputs, const PlanningChoices& choices) {
   const Report report = evaluate_planning(planning, inputs.platform, choices.run_length);
-  if (!report.out_of_memory()) return {.lacking = {}, .merit = report.throughput};
+  if (!report.out_of_memory()) return {.lacking = {}, .merit = compared_throughput(planning, report)};
   return {.lacking = Infeasible{memory_findings(report, inputs.platform).front().message, {}, {}, Bytes(0), ""},
           .merit = 0.0};
 }

@@ -80,7 +80,7 @@ class CombinationTries {
     tried.plan = planning.planned()->plan;
     tried.figures = report.figures();
     tried.figures.peak_memory.clear();
-    tried.samples_per_second = report.throughput;
+    tried.samples_per_second = compared_throughput(planning, report);
     if (!report.devices.empty()) tried.fullest = fullest(report);
     if (!report.out_of_memory()) return;
     const Bytes excess = report.overflows.front().excess;

@@ -298,6 +298,11 @@ Report evaluate_planning(const Planning& planning, const Platform& platform,
                     : evaluate_until_converged(planning.graph, platform, program);
 }
 
+double compared_throughput(const Planning& planning, const Report& evaluated) {
+  if (!planning.planner->wants_judge) return evaluated.throughput;
+  return evaluated.throughput * (evaluated.iterations.back() / *planning.planned()->plan.predicted.iteration_time);
+}
+
 SizeAnswer size_answer(const Planning& planning) {
   const auto* none = std::get_if<Infeasible>(&planning.result);
   if (none == nullptr) return {.fits = true, .work = planning.planned()->work};

@@ -78,6 +78,10 @@ struct DespiteMemory {
 [[nodiscard]] Report evaluate_planning(const Planning& planning, const Platform& platform,
                                        const std::optional<std::int64_t>& run_length);
 
+/// The samples per second by which plans of one planner are compared: those of this run, or those of the replay where
+/// the planner has replayed its plan. **Requires** a plan.
+[[nodiscard]] double compared_throughput(const Planning& planning, const Report& evaluated);
+
 /// What an answer tells a search for the largest size.
 [[nodiscard]] SizeAnswer size_answer(const Planning& planning);
 
