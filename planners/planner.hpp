@@ -19,8 +19,6 @@
 
 namespace stagecraft {
 
-struct Judge;
-
 /// What a plan that does not fit may do with the stash of its layers.
 enum class MemoryPolicy : std::uint8_t {
   Keep,       ///< nothing
@@ -31,6 +29,23 @@ enum class MemoryPolicy : std::uint8_t {
 [[nodiscard]] const char* to_string(MemoryPolicy policy);
 [[nodiscard]] bool may_recompute(MemoryPolicy policy);
 [[nodiscard]] bool may_swap(MemoryPolicy policy);
+
+/// What an iteration of a plan takes.
+struct Verdict {
+  Seconds time;      ///< `kNever` if its devices would wait for each other, or its schedule refuses it
+  bool fits = true;  ///< in the memory of all devices and hosts
+  friend bool operator==(const Verdict&, const Verdict&) = default;
+};
+
+/// Runs plans of a request for a planner that decides by runs. Planners do not replay themselves, since that takes a
+/// process; who asks them hands this in. Plans are for the devices that the planner sees, as its answer.
+struct Judge {
+  /// Without contention, and no less than the plan's own lower bound: where the orders of work are fixed, no longer
+  /// than `replay`. **Cost** that of an evaluation.
+  std::function<Verdict(const Plan&)> evaluate;
+  /// With contention, as `simulate` runs the plan. **Cost** that of a replay, with its process.
+  std::function<Verdict(const Plan&)> replay;
+};
 
 /// A request to a planner. The graph and the platform must outlive it.
 struct PlanRequest {

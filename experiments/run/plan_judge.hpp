@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planners/judge.hpp"
+#include "planners/planner.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"

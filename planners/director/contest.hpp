@@ -2,7 +2,6 @@
 
 #include "planners/director/counted_judge.hpp"
 #include "planners/director/draft.hpp"
-#include "planners/judge.hpp"
 #include "planners/planner.hpp"
 
 #include <cstddef>

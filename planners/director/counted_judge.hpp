@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planners/judge.hpp"
+#include "planners/planner.hpp"
 
 #include <cstdint>
 #include <limits>

@@ -33,11 +33,11 @@ struct MoveSpace {
   std::vector<ScheduleChoice> schedules;  ///< that a draft may have
 };
 
-/// Changes the draft a little, by a move drawn at random: the boundary of two stages by one, two or four layers; a device
-/// from one stage to another, after which all may be dealt anew; two stages become one, or one becomes two; devices, or
-/// all devices of two stages, change places; devices are dealt anew over nodes; replicas take turns or divide each
-/// microbatch; another schedule; an idle device more, or one less. The stages that compute longest are changed most
-/// often. None where the move that is drawn changes nothing.
+/// Changes the draft a little, by a move drawn at random: the boundary of two stages by one, two or four layers; a
+/// device from one stage to another, after which all may be dealt anew; two stages become one, or one becomes two;
+/// devices, or all devices of two stages, change places; devices are dealt anew over nodes; replicas take turns or
+/// divide each microbatch; another schedule; an idle device more, or one less. The stages that compute longest are
+/// changed most often. None where the move that is drawn changes nothing.
 /// **Cost** O(layers + devices).
 [[nodiscard]] std::optional<Draft> moved(const Draft& draft, const MoveSpace& space, Random& random);
 

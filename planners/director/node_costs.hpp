@@ -17,8 +17,8 @@ struct Prices {
   double all_reduce = 1.0;  ///< of the exchange of gradients
 };
 
-/// What stages cost that lie in one node or are spread over nodes, where nodes count as equal and devices as slow as the
-/// slowest. All times are in seconds.
+/// What stages cost that lie in one node or are spread over nodes, where nodes count as equal and devices as slow as
+/// the slowest. All times are in seconds.
 class NodeCosts {
  public:
   /// Of a stage with its devices.

@@ -33,8 +33,8 @@ struct NodeStage {
 ///
 /// Idea: a *segment* is a run of stages inside one node. A stage joins the segment before it, begins a new one, so that
 /// the cut before it crosses the cards of nodes, or is spread over nodes, so that its all-reduce does. A state is the
-/// layers and the devices used so far and the devices of the current segment (0: the last stage is spread); its value is
-/// the least time g that a microbatch takes through the stages so far and back, with its transfers. For an iteration
+/// layers and the devices used so far and the devices of the current segment (0: the last stage is spread); its value
+/// is the least time g that a microbatch takes through the stages so far and back, with its transfers. For an iteration
 /// time T a stage is allowed if g, its own work of an iteration and its flush come to at most T, and if what crosses a
 /// card before it does, too. The least T for which a state with all layers is reached is found by bisection.
 /// Invariant: a state's value is the least over all paths to it that T allows.

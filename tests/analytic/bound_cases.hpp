@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/model/events.hpp"
+#include "sim/model/replicas.hpp"
 #include "sim/schedule/lower.hpp"
 #include "tests/schedule/fixed_plans.hpp"
 #include "tests/schedule/periodic_plans.hpp"
@@ -79,7 +80,7 @@ class BoundCases {
     made.options.network = random() % 3 == 0 ? NetworkModel::Analytic : NetworkModel::Platform;
     const auto kind = static_cast<Kind>(std::min(seed % 8, 5U));
     made.random = of_kind(kind, seed, random);
-    made.random.graph.microbatch_size = made.random.plan.microbatch_size = 8;  // its parts are unequal
+    give_samples(made.random);
     if (kind == Kind::Asynchronous || kind == Kind::Periodic) return made;
     made.options.iterations = 1 + static_cast<std::int64_t>(random() % 2);
     if (kind == Kind::Literal) give_orders(made);
@@ -88,6 +89,13 @@ class BoundCases {
   }
 
  private:
+  /// Eight samples for a microbatch, so that parts are unequal; more where shares want more for each replica.
+  static void give_samples(RandomCase& made) {
+    std::int64_t samples = 8;
+    for (const Stage& stage : made.plan.stages) samples = std::max(samples, least_samples(stage));
+    made.graph.microbatch_size = made.plan.microbatch_size = samples;
+  }
+
   enum class Kind : std::uint8_t { Asynchronous, Processing, Periodic, Fixed, Literal, Flushed };
 
   static RandomCase of_kind(Kind kind, std::uint32_t seed, std::mt19937& random) {

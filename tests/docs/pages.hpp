@@ -70,7 +70,10 @@ struct Desk {
     const std::string line = "sh '" + script.string() + "' >'" + output.string() + "' 2>&1";
     static_cast<void>(std::system(line.c_str()));  // NOLINT(cert-env33-c,concurrency-mt-unsafe): a shell is meant
     // A command that takes long here says so now and then.
-    return std::regex_replace(read_page(output), std::regex("stagecraft: after [^\n]* still [^\n]*\n"), "");
+    static const std::regex kProgress(
+        "stagecraft: (after [^\n]* still [^\n]*"
+        "|[^\n]*: (no plan fits|refused|[^\n ]* samples/s with [^\n]* replicas(, but out of memory)?))\n");
+    return std::regex_replace(read_page(output), kProgress, "");
   }
 };
 

@@ -14,8 +14,8 @@ namespace stagecraft {
 [[nodiscard]] PlanResult fastest_variant(const PlannerInfo& planner, const PlanRequest& request,
                                          const std::function<PlanResult(const PlanRequest&)>& plan);
 
-/// Whether a refusal says more than another one: with what memory there would be a plan, and less of it; how to search for
-/// it; or which device lacks memory.
+/// Whether a refusal says more than another one: with what memory there would be a plan, and less of it; how to search
+/// for it; or which device lacks memory.
 [[nodiscard]] bool says_more(const Infeasible& refusal, const Infeasible& other);
 
 }  // namespace stagecraft
