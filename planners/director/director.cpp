@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +33,12 @@ extern const PlannerInfo director_planner;
 namespace director {
 namespace {
 
-/// Up to so many devices the program and the search are quick.
+/// With more devices planners and runs take long: then only the quickest planners are asked, the program makes nothing,
+/// and the search has smaller limits.
 constexpr std::size_t kFewDevices = 64;
+constexpr const char* kQuickPlanners = "data-parallel,gpipe,uniform";
+constexpr std::int64_t kFewEvaluations = 30;
+constexpr std::int64_t kFewReplays = 10;
 /// Layers times devices up to which the program tries all prices.
 constexpr std::size_t kFewStages = 800;
 
@@ -67,19 +72,26 @@ class Direction {
   PlanResult run() {
     ask_others();
     if (!contest_.best()) return refusal();
-    const auto evaluations = request_.options.count("evaluations");
-    judge_.limit(evaluations, request_.options.count("replays"));
-    if (evaluations > 0 && request_.platform.devices.size() <= kFewDevices) {
+    const std::int64_t evaluations = limit("evaluations", kFewEvaluations);
+    judge_.limit(evaluations, limit("replays", kFewReplays));
+    if (evaluations > 0) {
       const NodeCosts nodes(request_, costs_);
-      if (request_.options.flag("program")) run_program(nodes);
+      if (request_.options.flag("program") && !has_many_devices()) run_program(nodes);
       if (request_.options.flag("moves")) run_search(nodes);
     }
     return answer();
   }
 
  private:
+  [[nodiscard]] bool has_many_devices() const { return request_.platform.devices.size() > kFewDevices; }
+  [[nodiscard]] std::int64_t limit(const char* option, std::int64_t of_many) const {
+    const std::int64_t given = request_.options.count(option);
+    return has_many_devices() ? std::min(given, of_many) : given;
+  }
+
   void ask_others() {
-    seeds_ = ask_seeds(request_, request_.options.word("seeds"));
+    const std::string& names = request_.options.word("seeds");
+    seeds_ = ask_seeds(request_, names == "all" && has_many_devices() ? kQuickPlanners : names);
     for (Seed& seed : seeds_.plans) {
       std::optional<Draft> draft = draft_of(request_, seed.planned.plan);
       contest_.add({std::move(seed.name), std::move(seed.planned), std::move(draft)});
