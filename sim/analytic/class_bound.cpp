@@ -51,9 +51,9 @@ std::optional<ClassBound> class_bound(const LayerGraph& graph, const Platform& p
   ClassSearch search(stages, cuts, options.splits_backwards);
   const double work = static_cast<double>(microbatches) * stages.times().work();
   const ClassSearch::Answer answer = search.within(work);
-  if (answer.may_exist) return ClassBound{Seconds(work * (1.0 - kRoundingOfSums)), true};
-  if (!std::isfinite(answer.next)) return std::nullopt;
-  return ClassBound{Seconds(least_time(search, answer.next) * (1.0 - kRoundingOfSums)), false};
+  if (!answer.may_exist && !std::isfinite(answer.next)) return std::nullopt;
+  const double time = answer.may_exist ? work : least_time(search, answer.next);
+  return ClassBound{Seconds(time * (1.0 - kRoundingOfSums)), Seconds(work * (1.0 - kRoundingOfSums))};
 }
 
 bool is_in_class(const LayerGraph& graph, const Plan& plan) {

@@ -25,7 +25,8 @@ struct ScheduleProgram;
 /// of its own, and groups of devices.
 struct ClassBound {
   Seconds time;
-  bool is_work = false;  ///< all computing, divided among all devices, decides
+  Seconds work;  ///< all computing, divided among all devices: at most `time`
+  [[nodiscard]] bool is_work() const { return time == work; }
   friend bool operator==(const ClassBound&, const ClassBound&) = default;
 };
 

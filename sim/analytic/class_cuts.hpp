@@ -8,15 +8,10 @@
 
 namespace stagecraft {
 
-/// What is certain of the cut before a layer, wherever a plan has others. Times in seconds.
-///
-/// A stage waits for the one before it where its first layer reads what that one's last layer makes. Elsewhere it may
-/// begin before, and a tensor that skips stages may come back to its node.
-struct CertainCut {
-  bool waits = false;
-  double bytes = 0.0;    ///< of the tensor that crosses it from stage to stage
-  double forward = 0.0;  ///< longest chain of forwards that the layer waits for, each for the least share
-  double both = 0.0;     ///< and of their backwards after its own
+/// The latency of a microbatch, in seconds.
+struct ChainLatency {
+  double both = 0.0;     ///< its forwards, and its backwards on the way back
+  double forward = 0.0;  ///< its forwards
 };
 
 /// What certainly passes from node to node between two stages, and what that takes, in seconds.
@@ -25,9 +20,16 @@ class ClassCuts {
   /// `stages` must outlive it. Without `shares_links` tensors of different senders and receivers do not meet.
   ClassCuts(const LayerGraph& graph, const ClassStages& stages, bool shares_links);
 
-  /// Before the layer at that position.
-  [[nodiscard]] const CertainCut& before(std::size_t layer) const { return cuts_[layer]; }
+  /// Whether the stage [begin, end) certainly waits for the one before it, wherever that begins: one of its layers reads
+  /// what that one's last layer makes. Other tensors may come from earlier stages, and may come back to their node.
+  [[nodiscard]] bool waits(std::size_t begin, std::size_t end) const { return readers_[begin] < end; }
+  /// What passes at least before the stage's first microbatch and after its last one: the longest chain of layers that
+  /// it reads, each for the least share.
+  [[nodiscard]] const ChainLatency& chain(std::size_t begin, std::size_t end) const {
+    return chains_[begin][end - begin - 1];
+  }
 
+  // Of the cut before the layer at that position, if the stage waits.
   /// One tensor from a node to another, for any receiver's part of it: each gets it in as many flows as there are
   /// senders at most, all at the same time.
   [[nodiscard]] double transfer(std::size_t layer, const StageForm& from, const StageForm& to) const;
@@ -45,7 +47,9 @@ class ClassCuts {
 
   const ClassStages& stages_;
   bool shares_links_;
-  std::vector<CertainCut> cuts_;
+  std::vector<std::size_t> readers_;               ///< by begin: the first reader of the layer before; none: the end
+  std::vector<double> bytes_;                      ///< by begin: what that one reads
+  std::vector<std::vector<ChainLatency>> chains_;  ///< by begin and end
 };
 
 }  // namespace stagecraft

@@ -124,16 +124,15 @@ void ClassSearch::leave_spread(std::size_t layers, const Place& from, std::size_
 }
 
 void ClassSearch::add(std::size_t layers, const Place& from, const Addition& stage, const Latency& so_far) {
-  const double for_transfers = so_far.both + stage.transfers;
-  if (exceeds(for_transfers)) return;
-  const Latency before = at_begin(layers, stage, so_far);
   const StageForm& form = stages_.forms()[stage.form];
-  Place to{from.devices + form.replicas, stage.at, form.divides};
+  const Place to{from.devices + form.replicas, stage.at, form.divides};
   std::size_t end = layers;
   for (const StageCosts& costs : stages_.of(layers, stage.form)) {
     ++end;
+    const Latency before = at_begin(layers, end, stage, so_far);
     const double after = stage.at < in_node_ ? costs.inside : costs.spread;
-    if (exceeds(std::max({before.both, before.forward + after}) + costs.busy)) return;
+    const double for_transfers = cuts_.waits(layers, end) ? so_far.both + stage.transfers : 0.0;
+    if (exceeds(std::max(std::max(before.both, before.forward + after) + costs.busy, for_transfers))) return;
     if (end == stages_.order().size()) {
       found_ = true;
       return;
@@ -145,10 +144,11 @@ void ClassSearch::add(std::size_t layers, const Place& from, const Addition& sta
 }
 
 /// What has passed when the stage begins its first microbatch, and what will pass after its last one.
-ClassSearch::Latency ClassSearch::at_begin(std::size_t layers, const Addition& stage, const Latency& so_far) const {
-  const CertainCut& cut = cuts_.before(layers);
-  Latency begin{splits_backwards_ ? cut.forward : cut.both, cut.forward};
-  if (!cut.waits) return begin;
+ClassSearch::Latency ClassSearch::at_begin(std::size_t layers, std::size_t end, const Addition& stage,
+                                           const Latency& so_far) const {
+  const ChainLatency& chain = cuts_.chain(layers, end);
+  Latency begin{splits_backwards_ ? chain.forward : chain.both, chain.forward};
+  if (!cuts_.waits(layers, end)) return begin;
   begin.both = std::max(begin.both, so_far.both + stage.there + stage.back);
   begin.forward = std::max(begin.forward, so_far.forward + stage.there);
   return begin;

@@ -63,7 +63,8 @@ class ClassSearch {
   void leave_segment(std::size_t layers, const Place& from, std::size_t number, const Latency& so_far);
   void leave_spread(std::size_t layers, const Place& from, std::size_t number, const Latency& so_far);
   void add(std::size_t layers, const Place& from, const Addition& stage, const Latency& so_far);
-  [[nodiscard]] Latency at_begin(std::size_t layers, const Addition& stage, const Latency& so_far) const;
+  [[nodiscard]] Latency at_begin(std::size_t layers, std::size_t end, const Addition& stage,
+                                 const Latency& so_far) const;
   [[nodiscard]] bool exceeds(double needed);
 
   const ClassStages& stages_;

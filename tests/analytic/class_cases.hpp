@@ -34,6 +34,7 @@ struct ClassCaseOptions {
   bool branches = false;  ///< some layers read others than the one before
   bool kinds = false;     ///< nodes have devices of two kinds
   bool ties = false;      ///< the first and the last layer have a table in common
+  bool cards = false;     ///< nodes are fast inside, and have one card, which parameters are too many for
   double network = 1.0;   ///< how many times the bandwidths are
   std::int64_t least_microbatches = 1;
 };
@@ -66,13 +67,13 @@ class ClassCases {
     LayerGraph graph = chain(static_cast<std::size_t>(count(4, 5)), 1, 2);
     graph.device_kind = "A";
     graph.microbatch_size = count(4, 8);
-    const std::int64_t parameters = count(0, 2) * 400;
+    const std::int64_t parameters = options_.cards ? 20'000 : count(0, 2) * 400;
     for (Layer& layer : graph.layers) {
       layer.forward = Seconds(0.25 * static_cast<double>(count(0, 8)));
       layer.backward = layer.forward * 2.0;
       layer.backward_weight = layer.forward;
       layer.parameters = Bytes(count(0, 1000) + parameters);
-      layer.output = Bytes(count(0, 600));
+      layer.output = Bytes(options_.cards ? count(500, 2500) : count(0, 600));
     }
     if (options_.branches) branch(graph);
     for (LayerEdge& edge : graph.edges) edge.bytes = graph.layers[edge.from].output;
@@ -102,11 +103,12 @@ class ClassCases {
   [[nodiscard]] Platform platform() {
     static constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 3> kShapes{{{2, 2}, {2, 3}, {3, 2}}};
     const auto [nodes, devices] = kShapes[random_() % kShapes.size()];
-    const double scale = options_.network * (count(0, 1) == 0 ? 1.0 : 10.0);
-    const double inside = 200.0 * scale * static_cast<double>(count(1, 8));
+    const double scale = options_.network * (options_.cards || count(0, 1) == 0 ? 1.0 : 10.0);
+    const double inside = (options_.cards ? 1e5 : 200.0) * scale * static_cast<double>(count(1, 8));
     NodeForm form = test::nodes_of(nodes, devices, Interconnect{SwitchedNode{}, test::link_of(inside, latency())});
     form.node_kinds[NodeKindId(0)].nic =
-        NicSpec{test::link_of(100.0 * scale * static_cast<double>(count(1, 8)), latency()), count(0, 2) == 0, 1};
+        NicSpec{test::link_of(100.0 * scale * static_cast<double>(count(1, 8)), latency()),
+                !options_.cards && count(0, 2) == 0, 1};
     PlatformSpec spec = test::built(std::move(form)).spec;
     for (std::size_t i = 0; i < (options_.kinds ? 2 : 1); ++i) add_costs(spec, i);
     if (options_.kinds) give_second_kind(std::get<NodeForm>(spec.form));

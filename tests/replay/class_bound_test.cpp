@@ -4,6 +4,7 @@
 
 #include "sim/replay/replay_plan.hpp"
 #include "tests/analytic/class_cases.hpp"
+#include "tests/random_cases.hpp"
 
 #include <doctest/doctest.h>
 
@@ -15,10 +16,11 @@ namespace {
 
 TEST_CASE("class bound: no replay of a plan whose evaluation is below it is") {
   int replayed = 0;
-  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+  const auto cases = testing::random_cases<std::uint32_t>(400);
+  for (std::uint32_t seed = 1; seed <= cases; ++seed) {
     CAPTURE(seed);
     testing::ClassCase made =
-        testing::ClassCases(seed, {.branches = seed % 3 == 0, .network = 0.3, .least_microbatches = 4}).make();
+        testing::ClassCases(seed, {.branches = seed % 3 == 0, .cards = true, .least_microbatches = 4}).make();
     made.plan.schedule.name = seed % 2 == 0 ? "1f1b" : "gpipe";
     const auto bound = class_bound(made.graph, made.platform, made.plan.training, made.plan.microbatches,
                                    {.shares_links = true, .splits_backwards = false});
@@ -31,7 +33,7 @@ TEST_CASE("class bound: no replay of a plan whose evaluation is below it is") {
       return bound->time;
     });
   }
-  CHECK(replayed > 20);
+  CHECK(replayed > 5);
 }
 
 }  // namespace
