@@ -20,8 +20,8 @@ class ClassCuts {
   /// `stages` must outlive it. Without `shares_links` tensors of different senders and receivers do not meet.
   ClassCuts(const LayerGraph& graph, const ClassStages& stages, bool shares_links);
 
-  /// Whether the stage [begin, end) certainly waits for the one before it, wherever that begins: one of its layers reads
-  /// what that one's last layer makes. Other tensors may come from earlier stages, and may come back to their node.
+  /// Whether the stage [begin, end) certainly waits for the one before it, wherever that begins: one of its layers
+  /// reads what that one's last layer makes. Other tensors may come from earlier stages, and back to their node.
   [[nodiscard]] bool waits(std::size_t begin, std::size_t end) const { return readers_[begin] < end; }
   /// What passes at least before the stage's first microbatch and after its last one: the longest chain of layers that
   /// it reads, each for the least share.
@@ -29,12 +29,11 @@ class ClassCuts {
     return chains_[begin][end - begin - 1];
   }
 
-  // Of the cut before the layer at that position, if the stage waits.
-  /// One tensor from a node to another, for any receiver's part of it: each gets it in as many flows as there are
-  /// senders at most, all at the same time.
+  /// One tensor over the cut before that layer from a node to another, for any receiver's part of it, which comes in as
+  /// many flows as there are senders at most, all at the same time. **Requires** a stage that waits.
   [[nodiscard]] double transfer(std::size_t layer, const StageForm& from, const StageForm& to) const;
-  /// All tensors of the iteration in one direction, of a stage whose replicas are in one node and one whose are in
-  /// another, if they have that many at most.
+  /// Likewise all tensors of the iteration in one direction, of a stage with replicas in one node and a stage in another
+  /// one, if they have that many at most.
   [[nodiscard]] double transfers(std::size_t layer, const StageForm& from, const StageForm& to) const;
   /// Those of a stage in one node and one on several nodes, of whose replicas it has `inside` in its own at most.
   [[nodiscard]] double transfers_of_spread(std::size_t layer, const StageForm& spread, std::size_t inside) const;

@@ -1,6 +1,7 @@
 #include "sim/analytic/class_search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <set>
 

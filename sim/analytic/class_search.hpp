@@ -3,7 +3,6 @@
 #include "sim/analytic/class_cuts.hpp"
 #include "sim/analytic/class_stages.hpp"
 
-#include <array>
 #include <cstddef>
 #include <limits>
 #include <vector>
@@ -16,8 +15,8 @@ namespace stagecraft {
 /// Stages that follow each other in one node are a *segment*, as long as its devices last; a stage with replicas on
 /// several nodes is *spread*. A state is: the layers and devices so far, the devices of the segment that it ends with
 /// or about how many replicas the spread stage has, and whether this stage divides its microbatches. Its value: the
-/// least latency of a microbatch up to there and back, and up to there. All that is charged grows with the devices of
-/// the segment and the replicas, so a class of replicas counts with its least.
+/// least latency of a microbatch up to there and back, and up to there. What is charged at a cut behind a spread stage
+/// grows with its replicas, so a class of these counts with its least.
 class ClassSearch {
  public:
   /// Both must outlive it. `splits_backwards`: the halves for weights may run when all else is over, so nothing waits

@@ -2,7 +2,7 @@
 
 #include "sim/model/graph_order.hpp"
 
-#include <utility>
+#include <cstdint>
 
 namespace stagecraft {
 namespace {
@@ -38,7 +38,7 @@ std::vector<StageCosts> ClassStages::costs(const LeastExchange& exchange, std::s
   const LayerSums& busiest = form.divides ? times_.largest_share(form.replicas) : times_.whole();
   const LayerSums& quickest = form.divides ? times_.any_share(form.replicas) : times_.whole();
   const auto turns = form.divides ? 1 : static_cast<std::int64_t>(form.replicas);
-  const auto runs = static_cast<double>((microbatches_ + turns - 1) / turns);
+  const std::int64_t most = (microbatches_ + turns - 1) / turns;
   const double overhead = times_.overhead();
   const std::vector<double> inside = exchange.exposed(begin, exchange.inside(form.replicas), busiest);
   const std::vector<double> spread = exchange.exposed(begin, exchange.spread(form.replicas), busiest);
@@ -47,7 +47,8 @@ std::vector<StageCosts> ClassStages::costs(const LeastExchange& exchange, std::s
     if (!exchange.fits(begin, end, form.replicas)) break;
     const double update = exchange.update(begin, end, form.replicas);
     StageCosts own;
-    own.busy = runs * (busiest.forwards(begin, end) + busiest.backwards(begin, end) + 2.0 * overhead);
+    own.busy =
+        static_cast<double>(most) * (busiest.forwards(begin, end) + busiest.backwards(begin, end) + 2.0 * overhead);
     own.forward = quickest.forwards(begin, end) + overhead;
     own.both = own.forward + quickest.backwards(begin, end) + overhead;
     own.inside = inside[end - begin - 1] + update;

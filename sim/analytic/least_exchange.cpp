@@ -2,6 +2,7 @@
 
 #include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/memory_ledger.hpp"
+#include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>
 #include <cstdint>

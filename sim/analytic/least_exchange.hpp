@@ -16,10 +16,10 @@ namespace stagecraft {
 /// What the replicas of a stage do after their last backwards at least: they sum up their gradients and update their
 /// parameters. Layers are positions in the canonical order.
 ///
-/// Each of r members sends 2 (r - 1) / r of the gradients' bytes to others, and with rings through several nodes as much
-/// leaves each node. The hierarchical way through k nodes has 2 (k - 1) / k leave each, beside what its members send each
-/// other before and after that. Buckets may be exchanged while the last backward still runs, but none before its own
-/// layers have run theirs.
+/// Each of r members sends 2 (r - 1) / r of the gradients' bytes to others, and with rings through several nodes as
+/// much leaves each node. The hierarchical way through k nodes has 2 (k - 1) / k leave each, beside what its members
+/// send each other before and after that. Buckets may be exchanged while the last backward still runs, but none before
+/// its own layers have run theirs.
 class LeastExchange {
  public:
   LeastExchange(const LayerGraph& graph, const Platform& platform, const Training& training,
