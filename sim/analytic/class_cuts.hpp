@@ -32,8 +32,8 @@ class ClassCuts {
   /// One tensor over the cut before that layer from a node to another, for any receiver's part of it, which comes in as
   /// many flows as there are senders at most, all at the same time. **Requires** a stage that waits.
   [[nodiscard]] double transfer(std::size_t layer, const StageForm& from, const StageForm& to) const;
-  /// Likewise all tensors of the iteration in one direction, of a stage with replicas in one node and a stage in another
-  /// one, if they have that many at most.
+  /// Likewise all tensors of the iteration in one direction, of a stage in one node and a stage in another one.
+  /// Each has that many replicas at most.
   [[nodiscard]] double transfers(std::size_t layer, const StageForm& from, const StageForm& to) const;
   /// Those of a stage in one node and one on several nodes, of whose replicas it has `inside` in its own at most.
   [[nodiscard]] double transfers_of_spread(std::size_t layer, const StageForm& spread, std::size_t inside) const;
