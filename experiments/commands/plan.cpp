@@ -5,6 +5,7 @@
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/chosen_degrees.hpp"
 #include "experiments/run/external_planner.hpp"
+#include "experiments/run/plan_ladder.hpp"
 #include "experiments/run/plan_search.hpp"
 #include "experiments/run/planning.hpp"
 #include "experiments/run/result_so_far.hpp"
@@ -12,6 +13,7 @@
 #include "experiments/run/set_option.hpp"
 #include "experiments/run/written_file.hpp"
 #include "experiments/view/cost_view.hpp"
+#include "experiments/view/ladder_view.hpp"
 #include "experiments/view/plan_search_view.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/rates_view.hpp"
@@ -98,8 +100,14 @@ void plan_with_more_memory(const PlannerInfo& planner, const Inputs& inputs, Fou
   found.planning = std::move(despite.planning);
 }
 
-Detail::Record record_of(const FoundPlan& found, const Report& report, const Platform& platform, bool fits,
-                         bool timings) {
+/// None where there is no plan, or not one that the bounds are for.
+std::optional<PlanLadder> ladder_of(const Planning& planning, const Report& report, const Platform& platform) {
+  if (!planning.program || !planning.program->synchronous || report.out_of_memory()) return std::nullopt;
+  return plan_ladder(planning.graph, platform, *planning.program, report.iterations.back());
+}
+
+Detail::Record record_of(const FoundPlan& found, const Report& report, const Platform& platform,
+                         const std::optional<PlanLadder>& ladder, bool fits, bool timings) {
   const Planning& planning = found.planning;
   Detail::Record record = planning_record(planning, report.figures(), platform, timings);
   if (planning.program && !fits) {
@@ -110,6 +118,7 @@ Detail::Record record_of(const FoundPlan& found, const Report& report, const Pla
     const WorkRates rates = work_rates(planning.graph, platform, report);
     for (auto& entry : rates_record(rates)) record.push_back(std::move(entry));
     for (auto& entry : cost_record(run_cost(platform, report, rates))) record.push_back(std::move(entry));
+    record.emplace_back("least_possible", ladder ? Detail(ladder_record(*ladder)) : Detail());
   }
   if (found.search) record.emplace_back("search", search_list(found.search->tries, found.axes, platform));
   return record;
@@ -135,8 +144,10 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
     report = evaluate_planning(planning, inputs.platform, choices.run_length);
   }
   const bool fits = planning.program && !(options.despite_memory && report.out_of_memory());
-  Answer answer{.text = planning_text(planning, report, inputs.platform, settings.timings),
-                .json = to_json(record_of(found, report, inputs.platform, fits, settings.timings)),
+  const std::optional<PlanLadder> ladder = ladder_of(planning, report, inputs.platform);
+  Answer answer{.text = planning_text(planning, report, inputs.platform, settings.timings) +
+                        (ladder ? "\n" + ladder_text(*ladder) : ""),
+                .json = to_json(record_of(found, report, inputs.platform, ladder, fits, settings.timings)),
                 .code = fits ? ExitCode::Done : ExitCode::No};
   if (found.search) answer.text += "\n" + search_text(found.search->tries, found.axes, inputs.platform);
   return with_plan_written(options.output, planning, inputs.platform, settings, std::move(answer));

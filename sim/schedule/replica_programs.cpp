@@ -75,4 +75,21 @@ IndexVector<LayerId, LayerTimes> times_of_samples(const LayerGraph& graph, std::
   return times;
 }
 
+IndexVector<LayerId, LayerTimes> times_of_samples(const LayerGraph& graph, const Platform& platform, DeviceId device,
+                                                  std::int64_t samples) {
+  const std::string* kind = own_kind(graph, platform, device);
+  const double factor =
+      kind != nullptr ? platform.devices[device].slowdown : require_time_factor(platform, graph.device_kind, device);
+  IndexVector<LayerId, LayerTimes> times;
+  if (kind == nullptr || *kind == graph.device_kind) {
+    times = times_of_samples(graph, samples);
+  } else {
+    for (const LayerId id : indices(graph.layers)) times.push_back(graph.own_times->times(id, *kind, samples));
+  }
+  for (LayerTimes& layer : times) {
+    layer = {layer.forward * factor, layer.backward * factor, layer.backward_weight * factor};
+  }
+  return times;
+}
+
 }  // namespace stagecraft

@@ -53,5 +53,8 @@ class ReplicaPrograms {
 /// The times of all layers for `samples` of the microbatch on the profile's device.
 /// **Requires** samples > 0. **Cost** O(layers).
 [[nodiscard]] IndexVector<LayerId, LayerTimes> times_of_samples(const LayerGraph& graph, std::int64_t samples);
+/// The same on a device, as `ReplicaPrograms::of` has them, without overheads. **Throws** likewise.
+[[nodiscard]] IndexVector<LayerId, LayerTimes> times_of_samples(const LayerGraph& graph, const Platform& platform,
+                                                                DeviceId device, std::int64_t samples);
 
 }  // namespace stagecraft
