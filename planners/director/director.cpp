@@ -213,7 +213,7 @@ const PlannerInfo director_planner{
     .only_by_name = true,
     .saves_memory = true,
     .orders_turns = true,
-    .wants_judge = true,
+    .wants_judge = [](const Options& /*any*/) { return true; },
 };
 
 }  // namespace stagecraft
