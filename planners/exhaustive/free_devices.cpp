@@ -25,13 +25,15 @@ bool has_switch(const NodeKind& kind) {
 }
 
 bool is_equal(const Device& a, const Device& b) {
-  return a.kind == b.kind && a.slowdown == b.slowdown && a.memory == b.memory && a.nic == b.nic;
+  return a.kind == b.kind && a.slowdown == b.slowdown && a.memory == b.memory;
 }
 
-/// Whether two devices of a node with a switch have the same links, or each its own.
-bool is_alike(const NodeKind& kind, const Device& a, const Device& b) {
+/// Whether two devices of a node with a switch have the same links, or each its own. A NIC is of no use to a single
+/// node.
+bool is_alike(const Platform& platform, const NodeKind& kind, const Device& a, const Device& b) {
+  const bool has_same_nic = platform.nodes.size() == 1 || a.nic == b.nic;
   const bool has_own_host_link = !kind.host || kind.host->shared_by == 1;
-  return is_equal(a, b) && (has_own_host_link || a.to_host == b.to_host);
+  return is_equal(a, b) && has_same_nic && (has_own_host_link || a.to_host == b.to_host);
 }
 
 std::vector<std::size_t> runs_of(const Platform& platform, const Node& node) {
@@ -40,7 +42,7 @@ std::vector<std::size_t> runs_of(const Platform& platform, const Node& node) {
   for (std::uint32_t i = 1; i < kind.device_count; ++i) {
     const DeviceId device(node.first_device.value() + i);
     const DeviceId last(device.value() - 1);
-    if (has_switch(kind) && is_alike(kind, platform.devices[last], platform.devices[device])) {
+    if (has_switch(kind) && is_alike(platform, kind, platform.devices[last], platform.devices[device])) {
       ++sizes.back();
     } else {
       sizes.push_back(1);
@@ -60,7 +62,7 @@ bool is_alike(const Platform& platform, const Node& a, const Node& b) {
   return true;
 }
 
-/// Enters what a node owes after a stage. `was` and `is`: its runs and those of the node before it, before and after.
+/// Enters in `after` what nodes owe after a stage.
 class Debts {
  public:
   Debts(const std::vector<NodeRuns>& nodes, const FreeDevices& before, FreeDevices& after)

@@ -115,7 +115,7 @@ std::string part_of_planners(const std::string& path) {
   return inside.substr(0, inside.find_first_of("./"));
 }
 
-/// A planner includes nothing of another one; what they share has walls of its own.
+/// A planner includes nothing of another one; what a request has is for all, and what they share has walls of its own.
 std::optional<std::string> refuse_planner(const std::string& path, const std::string& name) {
   const Room* shared = room_in(shared_rooms(), path);
   if (const Room* used = room_in(shared_rooms(), name); shared != nullptr && used != nullptr) {
@@ -123,7 +123,7 @@ std::optional<std::string> refuse_planner(const std::string& path, const std::st
   }
   const std::string from = part_of_planners(path);
   const std::string to = part_of_planners(name);
-  const bool is_shared = to == "planner" || (to == "shared" && from != "planner");
+  const bool is_shared = to == "planner" || to == "judge" || (to == "shared" && from != "planner");
   if (from == to || is_shared || from == "registry") return std::nullopt;
   return "planners/" + from + " may not include planners/" + to + "; what several planners use lies in planners/shared";
 }

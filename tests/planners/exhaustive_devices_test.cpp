@@ -253,6 +253,8 @@ TEST_CASE("exhaustive: devices are alike only where that is certain") {
   PlatformSpec cards = plain.spec;
   std::get<NodeForm>(cards.form).node_kinds[NodeKindId(0)].nic = NicSpec{test::link_of(5), true};
   CHECK(sizes(build_platform(cards)) == Sizes{{1, 1, 1}, {1, 1, 1}});
+  std::get<NodeForm>(cards.form).groups.front().count = 1;
+  CHECK(sizes(build_platform(cards)) == Sizes{{3}});
   PlatformSpec torus = plain.spec;
   std::get<NodeForm>(torus.form).network = TorusNetwork{{2}, test::link_of(5)};
   CHECK(sizes(build_platform(torus)) == Sizes{{1}, {1}, {1}, {1}, {1}, {1}});

@@ -1,4 +1,4 @@
-// What `exhaustive` answers with objective=replayed, beside what all other planners do, as a user would run their plans.
+// What `exhaustive` answers with objective=replayed, beside what all other planners do, as a user would run it.
 #include "planners/registry.hpp"
 #include "sim/model/plan.hpp"
 #include "tests/experiments/run/small_clusters.hpp"
