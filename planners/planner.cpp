@@ -23,6 +23,10 @@ Options parse_options(const PlannerInfo& planner, const GivenOptions& given) {
                        planner.takes_any_option ? UnknownOptions::Taken : UnknownOptions::Refused);
 }
 
+bool wants_judge(const PlannerInfo& planner, const Options& options) {
+  return planner.wants_judge && planner.wants_judge(options);
+}
+
 std::vector<LayerId> layers_in(const std::vector<LayerId>& order, std::size_t begin, std::size_t end) {
   return {order.begin() + static_cast<std::ptrdiff_t>(begin), order.begin() + static_cast<std::ptrdiff_t>(end)};
 }

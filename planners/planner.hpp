@@ -77,6 +77,8 @@ struct Planned {
   double work = 0.0;
   /// Whether the plan has memory actions, and the common memory policy chose them (`with_savings`), not the planner.
   bool saved_by_policy = false;
+  /// Whether the plan's claim is the time that a judge's replay has taken.
+  bool is_replayed = false;
 };
 
 /// How to search for the least memory with which a planner finds a plan, if the planner does not know it:
@@ -136,7 +138,8 @@ struct PlannerInfo {
   /// The order of turns of its plans is meant as it is, as a program's of the user's; for other planners
   /// `with_ordered_turns` chooses it, and `with_level_shares` how many microbatches each replica runs.
   bool orders_turns = false;
-  bool wants_judge = false;  ///< it refuses requests without `PlanRequest::judge`
+  /// Whether with these options it refuses requests without `PlanRequest::judge`. Empty: never.
+  std::function<bool(const Options&)> wants_judge = {};
   /// True only if there is a plan for the request, in much less time than planning takes; false where only planning
   /// tells. May be empty.
   std::function<bool(const PlanRequest&)> surely_plans = {};
@@ -146,6 +149,9 @@ struct PlannerInfo {
 
 /// The options given to the planner, with the defaults of its table. **Throws** as the `parse_options` of a table.
 [[nodiscard]] Options parse_options(const PlannerInfo& planner, const GivenOptions& given);
+
+/// `PlannerInfo::wants_judge` of the options.
+[[nodiscard]] bool wants_judge(const PlannerInfo& planner, const Options& options);
 
 /// Layers [begin, end) of an order.
 [[nodiscard]] std::vector<LayerId> layers_in(const std::vector<LayerId>& order, std::size_t begin, std::size_t end);

@@ -299,7 +299,7 @@ Report evaluate_planning(const Planning& planning, const Platform& platform,
 }
 
 double compared_throughput(const Planning& planning, const Report& evaluated) {
-  if (!planning.planner->wants_judge) return evaluated.throughput;
+  if (!planning.planned()->is_replayed) return evaluated.throughput;
   return evaluated.throughput * (evaluated.iterations.back() / *planning.planned()->plan.predicted.iteration_time);
 }
 

@@ -117,6 +117,17 @@ void require_option(const std::string& option, const PlannerInfo& planner, const
                    {"", 0, 0, option}, suggest_name(key, known));
 }
 
+/// Refuses what is wrong with the planner's options, and those with which it decides by replays.
+void require_no_judge(const std::string& option, const ReplanChoices& choices) {
+  const PlannerInfo& planner = *choices.planner;
+  if (!wants_judge(planner, parse_options(planner, choices.options))) return;
+  const bool is_by_option = !wants_judge(planner, parse_options(planner, {}));
+  throw InputError("planner " + quote(planner.name) + (is_by_option ? " with these options" : "") +
+                       " decides by replays, which a run that changes its plan cannot make",
+                   {"", 0, 0, option},
+                   is_by_option ? "re-plan with its other options" : "name another planner, such as vpipe");
+}
+
 /// The name before the first `,` behind which a key follows: the path of an external planner may contain commas.
 std::size_t end_of_name(const std::string& text) {
   for (std::size_t comma = text.find(','); comma != std::string::npos; comma = text.find(',', comma + 1)) {
@@ -150,10 +161,6 @@ std::optional<ReplanChoices> read_replan_option(const std::string& option, const
                      "in place of none, name the planner that is asked for other plans");
   }
   choices.planner = planner_of(name);
-  if (choices.planner->wants_judge) {
-    throw InputError("planner " + quote(name) + " decides by replays, which a run that changes its plan cannot make",
-                     place, "name another planner, such as vpipe");
-  }
   std::vector<std::string> items;
   if (end < text.size()) items = read_list_option(option, text.substr(end + 1));
   bool has_horizon = false;
@@ -174,7 +181,7 @@ std::optional<ReplanChoices> read_replan_option(const std::string& option, const
   }
   require_times_in_place(option, choices);
   if (!has_horizon) choices.policy.horizon = std::min(kWindowsToPay * choices.window, run_limits::kMostMicrobatches);
-  static_cast<void>(parse_options(*choices.planner, choices.options));  // refuses what is wrong with them
+  require_no_judge(option, choices);
   return choices;
 }
 

@@ -157,6 +157,7 @@ class Direction {
     planned.plan.planner = director_planner.name;
     planned.plan.predicted = {};
     planned.plan.predicted.iteration_time = best.time();
+    planned.is_replayed = true;
     planned.work = seeds_.work;
     planned.notes.push_back(fmt::format("of {} that were evaluated and {} that were replayed, a plan of {} takes least",
                                         counted(contest_.candidates().size(), "plan"), judge_.replays(), best.origin));
@@ -225,7 +226,7 @@ const PlannerInfo director_planner{
     .only_by_name = true,
     .saves_memory = true,
     .orders_turns = true,
-    .wants_judge = true,
+    .wants_judge = [](const Options& /*any*/) { return true; },
 };
 
 }  // namespace stagecraft

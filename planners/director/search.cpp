@@ -64,9 +64,9 @@ std::optional<Draft> Search::child_of(const Draft& parent) {
 /// The candidate that the draft has become, if it was not judged before and may take less than `below`. One that does
 /// not fit gets the actions of the memory policy first.
 std::optional<std::size_t> Search::judge(const Draft& draft, Seconds below, const std::string& origin) {
-  if (!seen_.insert(draft).second) return std::nullopt;
   const auto load = [&](const Piece& piece) { return Seconds(space_.costs.load(piece)); };
   if (std::ranges::any_of(draft.pieces, [&](const Piece& piece) { return load(piece) >= below; })) return std::nullopt;
+  if (!seen_.insert(draft).second) return std::nullopt;
   try {
     if (!contest_.add({origin, planned_of(request_, draft), draft})) return std::nullopt;
     const std::size_t added = contest_.candidates().size() - 1;
@@ -93,9 +93,10 @@ bool Search::replay(std::size_t candidate) {
 }
 
 /// Whether a child is the best now.
-bool Search::round() {
+bool Search::round(bool accepts_slower) {
   const Candidate parent = contest_.candidates()[draw_parent()];
-  const Seconds below = std::min(parent.time(), contest_.time_to_beat() * kNearBest);
+  const Seconds near = contest_.time_to_beat() * kNearBest;
+  const Seconds below = accepts_slower ? near : std::min(parent.time(), near);
   std::vector<std::size_t> children;
   for (std::size_t i = 0; i < kChildren && !judge_.is_spent(); ++i) {
     const std::optional<Draft> child = child_of(*parent.draft);
@@ -125,8 +126,10 @@ void Search::polish() {
 }
 
 void Search::run() {
-  for (int idle = 0; idle < kPatience && !judge_.is_spent(); ++idle) {
-    if (round()) idle = 0;
+  for (const bool accepts_slower : {false, true}) {
+    for (int idle = 0; idle < kPatience && !judge_.is_spent(); ++idle) {
+      if (round(accepts_slower)) idle = 0;
+    }
   }
   polish();
 }

@@ -15,7 +15,7 @@ namespace stagecraft::director {
 ///
 /// Idea: single moves stall where a boundary, devices and nodes have to change together, so a child is one to three
 /// moves away from a parent, and parents are the eight best different plans, at most three of one origin. A child is
-/// replayed only if its evaluated time says that it may beat its parent and comes near the best. Invariant: what a
+/// replayed only if its evaluated time comes near the best and, at first, says that it may beat its parent. Invariant: what a
 /// search with a smaller limit of the judge has done is the beginning of one with a larger limit.
 class Search {
  public:
@@ -23,7 +23,8 @@ class Search {
   Search(const PlanRequest& request, const MoveSpace& space, Contest& contest, const CountedJudge& judge,
          std::uint64_t seed);
 
-  /// Until 400 rounds have found nothing better or the judge's limit is reached; then tries all neighbours of the best.
+  /// Until 400 rounds have found nothing better, and then 400 with children that are slower than their parents; or until
+  /// the judge's limit is reached. Then tries all neighbours of the best.
   void run();
 
  private:
@@ -34,7 +35,7 @@ class Search {
   void add_parent(std::size_t candidate);
   [[nodiscard]] std::size_t draw_parent();
   [[nodiscard]] std::optional<Draft> child_of(const Draft& parent);
-  bool round();
+  bool round(bool accepts_slower);
   void polish();
   [[nodiscard]] std::optional<std::size_t> judge(const Draft& draft, Seconds below, const std::string& origin);
   bool replay(std::size_t candidate);

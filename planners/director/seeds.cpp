@@ -48,7 +48,8 @@ std::vector<const PlannerInfo*> planners_of(const std::string& names) {
   std::istringstream list(names);
   for (std::string name; std::getline(list, name, ',');) {
     const PlannerInfo& planner = find_planner(name);
-    if (planner.wants_judge) throw InputError("planner " + quote(name) + " cannot begin with plans of its own");
+    if (wants_judge(planner, parse_options(planner, {})))
+      throw InputError("planner " + quote(name) + " cannot begin with plans of its own");
     planners.push_back(&planner);
   }
   return planners;

@@ -7,6 +7,7 @@
 #include "planners/shared/costs/limits.hpp"
 #include "planners/shared/costs/pipeline_claim.hpp"
 #include "planners/shared/costs/require_formula.hpp"
+#include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -17,9 +18,18 @@ extern const PlannerInfo exhaustive_planner;
 namespace exhaustive {
 namespace {
 
+Objective objective_of(const Options& options) {
+  const std::string& word = options.word("objective");
+  if (word == "replayed") return Objective::Replayed;
+  return word == "evaluated" ? Objective::Evaluated : Objective::Predicted;
+}
+
+bool replays_plans(const Options& options) { return objective_of(options) == Objective::Replayed; }
+
 SearchSettings settings_of(const Options& options) {
   SearchSettings settings;
-  settings.objective = options.word("objective") == "evaluated" ? Objective::Evaluated : Objective::Predicted;
+  settings.objective = objective_of(options);
+  settings.any_devices = options.word("devices") == "any";
   settings.use_fewer = options.flag("use_fewer");
   settings.round_robin = options.word("replication") != "split";
   settings.split = options.word("replication") != "round-robin";
@@ -72,8 +82,23 @@ PlanResult plan_sampled(const PlanRequest& request) {
   return judged(request, {std::move(plan), std::move(details)});
 }
 
+void require_replays(const PlanRequest& request) {
+  if (!replays_plans(request.options)) return;
+  if (request.judge == nullptr) {
+    throw InputError(
+        "planner 'exhaustive' with objective=replayed decides by replays, and a run that changes its plan cannot "
+        "replay others",
+        {}, "re-plan with objective=evaluated");
+  }
+  if (!is_asynchronous(request.schedule)) return;
+  throw InputError("planner 'exhaustive' with objective=replayed compares the times of iterations, and schedule " +
+                       quote(request.schedule.name) + " does not flush",
+                   {}, "use a schedule that flushes, such as 1f1b, or objective=evaluated");
+}
+
 PlanResult plan_exhaustive(const PlanRequest& request) {
   require_formula(exhaustive_planner, request);
+  require_replays(request);
   if (request.options.count("sample") > 0) return plan_sampled(request);
   const Found found = search(request, settings_of(request.options));
   if (!found.best) return nothing_fits(request, found);
@@ -95,18 +120,24 @@ PlanResult plan_exhaustive(const PlanRequest& request) {
 
 const PlannerInfo exhaustive_planner{
     .name = "exhaustive",
-    .summary = "tries every cut of the layers and every number of replicas in platform order; exact, for small graphs",
+    .summary =
+        "tries every cut of the layers and every number of replicas, in platform order or on any devices; exact, for "
+        "small graphs",
     .source = "brute force",
     .default_schedule = "1f1b",
     .options = {{"objective",
                  std::string("evaluated"),
-                 "the time to minimise: that of the evaluation, or the prediction of the cost model",
-                 {"evaluated", "predicted"}},
+                 "the time to minimise: that of the evaluation, the prediction of the cost model, or that of a replay",
+                 {"evaluated", "predicted", "replayed"}},
+                {"devices",
+                 std::string("order"),
+                 "which devices stages may have: the next ones in platform order, or any",
+                 {"order", "any"}},
                 {"replication",
                  std::string("round-robin"),
                  "how replicas share a stage: whole microbatches alternate, each is divided, or the better of both",
                  {"round-robin", "split", "either"}},
-                {"use_fewer", true, "devices at the end of the platform may be left idle"},
+                {"use_fewer", true, "devices may be left idle; in platform order those at its end"},
                 {"prune", true, "skip plans that can be neither the best nor the runner-up"},
                 {"sample",
                  std::int64_t{0},
@@ -118,6 +149,7 @@ const PlannerInfo exhaustive_planner{
     .plan = exhaustive::plan_exhaustive,
     .only_by_name = true,
     .cuts_by_memory = true,
+    .wants_judge = exhaustive::replays_plans,
 };
 
 }  // namespace stagecraft

@@ -24,16 +24,18 @@ class Draw {
       : space_(space), count_(space), random_(static_cast<std::uint64_t>(seed)) {}
 
   std::vector<Piece> pieces() {
-    const std::size_t most = std::min(space_.layers, space_.devices);
-    const auto stages = 1 + static_cast<std::size_t>(uniform() * static_cast<double>(most));
-    std::size_t devices = pick(space_.use_fewer ? stages : space_.devices, space_.devices,
-                               [&](std::size_t used) { return count_.completions(stages, space_.layers, used); });
+    const std::size_t all = space_.devices();
+    const auto stages = 1 + static_cast<std::size_t>(uniform() * static_cast<double>(std::min(space_.layers, all)));
+    free_ = all_free(space_.nodes);
+    std::size_t devices = pick(space_.use_fewer ? stages : all, all, [&](std::size_t used) {
+      return count_.completions(stages, space_.layers, used, free_);
+    });
     std::vector<Piece> drawn;
     std::size_t begin = 0;
     for (std::size_t left = stages; left > 0; --left) {
       drawn.push_back(next(begin, left, devices));
       begin = drawn.back().end;
-      devices -= drawn.back().replicas;
+      devices -= drawn.back().devices.size();
     }
     return drawn;
   }
@@ -61,8 +63,11 @@ class Draw {
   /// The next stage of a plan that has `stages` more, on exactly `devices` devices.
   Piece next(std::size_t begin, std::size_t stages, std::size_t devices) {
     const auto ways = [&](std::size_t end, std::size_t replicas) {
-      return static_cast<double>(space_.ways(replicas)) *
-             count_.completions(stages - 1, space_.layers - end, devices - replicas);
+      double sum = 0.0;
+      for_each_choice(space_.nodes, free_, replicas, [&](const FreeDevices& after) {
+        sum += count_.completions(stages - 1, space_.layers - end, devices - replicas, after);
+      });
+      return static_cast<double>(space_.ways(replicas)) * sum;
     };
     const std::size_t end = pick(begin + 1, space_.layers, [&](std::size_t last) {
       double sum = 0.0;
@@ -72,11 +77,25 @@ class Draw {
     const std::size_t replicas = pick(1, devices, [&](std::size_t count) { return ways(end, count); });
     const bool may_split = replicas > 1 && replicas <= space_.most_split;
     const bool split = may_split && (!space_.round_robin || uniform() < 0.5);
-    return {begin, end, replicas, split};
+    return {begin, end, choose(replicas, stages - 1, space_.layers - end, devices - replicas), split};
+  }
+
+  /// Takes devices for a stage, after which other stages have the rest.
+  std::vector<DeviceId> choose(std::size_t replicas, std::size_t stages, std::size_t layers, std::size_t devices) {
+    std::vector<FreeDevices> choices;
+    for_each_choice(space_.nodes, free_, replicas, [&](const FreeDevices& after) { choices.push_back(after); });
+    std::size_t chosen = 0;
+    if (choices.size() > 1) {
+      chosen = pick(0, choices.size() - 1,
+                    [&](std::size_t i) { return count_.completions(stages, layers, devices, choices[i]); });
+    }
+    const FreeDevices before = std::exchange(free_, choices[chosen]);
+    return taken(space_.nodes, before, free_);
   }
 
   Space space_;
   SpaceCount count_;
+  FreeDevices free_;
   std::mt19937_64 random_;
 };
 
@@ -97,11 +116,7 @@ Sample sample(const PlanRequest& request, const SearchSettings& settings, std::i
   while (result.drawn < kMostDraws) {
     ++result.drawn;
     Plan plan = plan_of(request, {});
-    std::size_t first = 0;
-    for (const Piece& piece : draw.pieces()) {
-      plan.stages.push_back(stage_of(order, piece, first));
-      first += piece.replicas;
-    }
+    for (const Piece& piece : draw.pieces()) plan.stages.push_back(stage_of(order, piece));
     if (!can_run(request, plan)) continue;
     result.stages = std::move(plan.stages);
     break;

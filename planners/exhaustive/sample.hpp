@@ -18,7 +18,7 @@ struct Sample {
 /// Draws a plan of the space at random: the number of stages first, every number with the same probability, then one of
 /// the plans with as many stages, all with the same probability. A plan that cannot be run or does not fit is replaced
 /// by another draw, up to 1,000 times. Equal numbers `seed` draw equal plans on every machine.
-/// **Cost** O(stages · layers · devices) for a draw, and the ledger of each plan drawn.
+/// **Cost** O(stages · layers · choices of devices) for a draw, and the ledger of each plan drawn.
 [[nodiscard]] Sample sample(const PlanRequest& request, const SearchSettings& settings, std::int64_t seed);
 
 }  // namespace stagecraft::exhaustive

@@ -115,7 +115,7 @@ std::string part_of_planners(const std::string& path) {
   return inside.substr(0, inside.find_first_of("./"));
 }
 
-/// A planner includes nothing of another one; what they share has walls of its own.
+/// A planner includes nothing of another one; what a request has is for all, and what they share has walls of its own.
 std::optional<std::string> refuse_planner(const std::string& path, const std::string& name) {
   const Room* shared = room_in(shared_rooms(), path);
   if (const Room* used = room_in(shared_rooms(), name); shared != nullptr && used != nullptr) {

@@ -92,8 +92,8 @@ TEST_CASE("exhaustive: details give the periods of PipeDream's formulas, as the 
   };
   const std::vector<LayerId> order{LayerId(0), LayerId(1), LayerId(2)};
   const std::vector<Stage> stages{
-      stage_of(order, {0, 1, 3, false}, 0),
-      stage_of(order, {1, 3, 2, false}, 3),
+      stage_of(order, {0, 1, {DeviceId(0), DeviceId(1), DeviceId(2)}}),
+      stage_of(order, {1, 3, {DeviceId(3), DeviceId(4)}}),
   };
   const auto forms = pipedream_forms(request, stages);
   REQUIRE(forms);

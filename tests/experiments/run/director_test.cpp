@@ -50,13 +50,13 @@ std::optional<Seconds> replayed(const PlannerInfo& planner, const Inputs& inputs
     if (!planner.default_schedule.empty() && !require_family(planner.default_schedule).synchronous) {
       choices.schedule = ScheduleChoice{"1f1b", {}};
     }
-    if (planner.wants_judge) choices.options = {{"evaluations", "100"}, {"replays", "20"}};
+    if (planner.name == "director") choices.options = {{"evaluations", "100"}, {"replays", "20"}};
     const Planning planning = make_plan(planner, inputs, choices, say_none);
     if (planning.planned() == nullptr) return std::nullopt;
     const Simulation run = simulate_program(planning.graph, inputs.platform, *planning.program, {}, Settings());
     if (run.report.out_of_memory()) return std::nullopt;
     const Seconds time = run.report.iterations.back();
-    if (planner.wants_judge) CHECK(planning.planned()->plan.predicted.iteration_time == time);
+    if (planner.name == "director") CHECK(planning.planned()->plan.predicted.iteration_time == time);
     return time;
   } catch (const InputError&) {
     return std::nullopt;
