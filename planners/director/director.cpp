@@ -9,10 +9,12 @@
 #include "planners/director/stage_costs.hpp"
 #include "planners/planner.hpp"
 #include "planners/shared/costs/cost_model.hpp"
+#include "sim/analytic/class_bound.hpp"
 #include "sim/base/activity.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <fmt/format.h>
 
@@ -39,7 +41,9 @@ constexpr std::size_t kFewDevices = 64;
 constexpr const char* kQuickPlanners = "data-parallel,gpipe,uniform";
 constexpr std::int64_t kFewEvaluations = 30;
 constexpr std::int64_t kFewReplays = 10;
-/// Layers times devices up to which the program tries all prices.
+/// Layers times devices up to which the bound of a class takes well under a second.
+constexpr std::size_t kMostLayersOnDevices = 2000;
+/// The same up to which the program tries all prices.
 constexpr std::size_t kFewStages = 800;
 
 void require_supported(const PlanRequest& request) {
@@ -159,16 +163,30 @@ class Direction {
     planned.plan.predicted.iteration_time = best.time();
     planned.is_replayed = true;
     planned.work = seeds_.work;
+    const std::optional<Seconds> bound = bound_of(best);
     planned.notes.push_back(fmt::format("of {} that were evaluated and {} that were replayed, a plan of {} takes least",
                                         counted(contest_.candidates().size(), "plan"), judge_.replays(), best.origin));
     planned.details = {{"origin", best.origin},
                        {"asked", seeds_.asked},
                        {"evaluations", judge_.evaluations()},
                        {"replays", judge_.replays()},
+                       {"bound_s", bound ? Detail(bound->value()) : Detail()},
+                       {"gap", bound ? Detail(best.time() / *bound - 1.0) : Detail()},
                        {"seed_s", seed_time_.value()},
                        {"program_s", program_time_ ? Detail(program_time_->value()) : Detail()},
                        {"seeds", seed_figures()}};
     return judged(request_, std::move(planned));
+  }
+
+  /// What no plan of the best one's class beats in a replay (`class_bound`); none if it is in no class.
+  [[nodiscard]] std::optional<Seconds> bound_of(const Candidate& best) const {
+    const bool is_large = costs_.layers() * request_.platform.devices.size() > kMostLayersOnDevices;
+    const Plan& plan = best.planned.plan;
+    if (is_large || request_.platform.members != nullptr || !is_in_class(request_.graph, plan)) return std::nullopt;
+    const bool halves = splits_backwards(require_schedule(request_.graph, request_.platform, plan));
+    const auto bound = class_bound(request_.graph, request_.platform, request_.training, request_.microbatches,
+                                   {.shares_links = true, .splits_backwards = halves});
+    return bound ? std::optional(bound->time) : std::nullopt;
   }
 
   /// Of every seed its times, in the order of the planners.

@@ -26,7 +26,7 @@ Search::Search(const PlanRequest& request, const MoveSpace& space, Contest& cont
     const Candidate& candidate = contest.candidates()[i];
     if (!candidate.draft) continue;
     seen_.insert(*candidate.draft);
-    if (candidate.replayed) add_parent(i);
+    add_parent(i);
   }
 }
 
@@ -126,6 +126,7 @@ void Search::polish() {
 }
 
 void Search::run() {
+  if (parents_.empty()) return;
   for (const bool accepts_slower : {false, true}) {
     for (int idle = 0; idle < kPatience && !judge_.is_spent(); ++idle) {
       if (round(accepts_slower)) idle = 0;

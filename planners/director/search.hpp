@@ -15,16 +15,16 @@ namespace stagecraft::director {
 ///
 /// Idea: single moves stall where a boundary, devices and nodes have to change together, so a child is one to three
 /// moves away from a parent, and parents are the eight best different plans, at most three of one origin. A child is
-/// replayed only if its evaluated time comes near the best and, at first, says that it may beat its parent. Invariant: what a
-/// search with a smaller limit of the judge has done is the beginning of one with a larger limit.
+/// replayed only if its evaluated time comes near the best and, at first, says that it may beat its parent. Invariant:
+/// what a search with a smaller limit of the judge has done is the beginning of one with a larger limit.
 class Search {
  public:
-  /// All must outlive it. **Requires** a candidate with a draft and a replay.
+  /// All must outlive it. **Requires** a candidate that was replayed. Those without a draft are not changed.
   Search(const PlanRequest& request, const MoveSpace& space, Contest& contest, const CountedJudge& judge,
          std::uint64_t seed);
 
-  /// Until 400 rounds have found nothing better, and then 400 with children that are slower than their parents; or until
-  /// the judge's limit is reached. Then tries all neighbours of the best.
+  /// Until 400 rounds have found nothing better, and then 400 with children that may be slower than their parents; or
+  /// until the judge's limit is reached. Then tries all neighbours of the best.
   void run();
 
  private:

@@ -129,4 +129,27 @@ TEST_CASE("study sensitivity: the bandwidth of the network decides the choice fo
   CHECK(best_for_bert == 7);
 }
 
+TEST_CASE("study director: no planner is faster in any group, and the claim is the replayed time") {
+  const StudySummary summary = summary_of("director");
+  REQUIRE(summary.groups.size() == 26);
+  for (const StudyGroup& group : summary.groups) {
+    double best = 0.0;
+    double found = 0.0;
+    for (const StudyLine& line : group.lines) {
+      best = std::max(best, line.throughput.value_or(0.0));
+      if (summary.contenders[line.contender].name == "director") found = line.throughput.value();
+    }
+    CHECK(found >= best * (1.0 - 1e-12));
+  }
+  std::map<std::string, double> regrets;
+  for (std::size_t i = 0; i < summary.contenders.size(); ++i) {
+    const Claims& claims = summary.overall[i].claims;
+    if (summary.contenders[i].name == "director") CHECK(std::abs(claims.worst_error.value()) < 1e-9);
+    regrets[summary.contenders[i].name] = claims.regret.value();
+  }
+  regrets.erase("director");
+  const auto least = std::ranges::min_element(regrets, {}, [](const auto& entry) { return entry.second; });
+  CHECK(least->first == "dapple");
+}
+
 }  // namespace stagecraft

@@ -1,5 +1,9 @@
 #include "planners/director/contest.hpp"
 #include "planners/director/counted_judge.hpp"
+#include "planners/director/draft.hpp"
+#include "planners/director/moves.hpp"
+#include "planners/director/search.hpp"
+#include "planners/director/stage_costs.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/report.hpp"
@@ -180,6 +184,31 @@ TEST_CASE("director: a larger limit never gives a slower plan, and equal request
     if (last < *seeds.predicted.iteration_time) ++gains;
   }
   CHECK(gains > 0);
+}
+
+TEST_CASE("director: a search changes what it can, though the best plan is none of that") {
+  const LayerGraph graph = chain({3, 1, 2, 2, 4, 1});
+  const Platform platform = flat_platform(3, 5.0);
+  const Judge judge = evaluating(graph, platform);
+  const PlanRequest request = request_for(graph, platform, &judge);
+  const director::StageCosts costs(request);
+  const std::vector<std::vector<DeviceId>> nodes = {{DeviceId(0), DeviceId(1), DeviceId(2)}};
+  const director::MoveSpace space{costs, nodes, {{"1f1b", {}}}};
+  const director::Draft alone{{{0, 6, {DeviceId(0)}, false}}, {"1f1b", {}}};
+  for (const bool has_draft : {false, true}) {
+    CAPTURE(has_draft);
+    director::CountedJudge counted(judge);
+    director::Contest contest(counted);
+    Planned best =
+        director::planned_of(request, {{{0, 3, {DeviceId(0)}, false}, {3, 6, {DeviceId(1)}, false}}, {"1f1b", {}}});
+    contest.add({"fixed", std::move(best)});
+    contest.replay_in_order();
+    if (has_draft) contest.add({"slow", director::planned_of(request, alone), alone});
+    counted.limit(200, 50);
+    director::Search(request, space, contest, counted, 1).run();
+    CHECK((contest.candidates().size() > 2) == has_draft);
+    CHECK((contest.best() != 0) == has_draft);
+  }
 }
 
 TEST_CASE("director: what it cannot do is refused") {
