@@ -39,7 +39,8 @@ std::string tried_text(const std::vector<PlanTry>& tries) {
 std::string outcome_text(const PlanTry& best) {
   const Degrees degrees = reduced(best.choices.degrees);
   if (!best.fits()) return degrees.expert == 1 && degrees.context == 1 ? "no tensor groups fit" : "no groups fit";
-  const std::string end = " are the fastest without contention";
+  const std::string end =
+      std::string(" are the fastest ") + (best.is_replayed ? "in the replay" : "without contention");
   if (degrees.devices() == 1) return "devices alone" + end;
   if (degrees.devices() == degrees.tensor && degrees.expert == 1) {
     return "tensor groups of " + counted(degrees.tensor, "device") + end;

@@ -144,8 +144,10 @@ Planning plan_at_fastest_size(const PlannerInfo& planner, const Inputs& inputs, 
   const std::optional<std::int64_t> best = tries.best();
   Planning planning = best ? tries.take_best(say) : tries.explain_none(say);
   planning.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
+  const bool is_replayed = planning.planned() != nullptr && planning.planned()->is_replayed;
   say(fmt::format("note: {}: {}; tried: {}", planner.name,
-                  best ? "microbatches of " + counted(*best, "sample") + " are the fastest without contention"
+                  best ? "microbatches of " + counted(*best, "sample") + " are the fastest " +
+                             (is_replayed ? "in the replay" : "without contention")
                        : std::string("no microbatch size fits"),
                   tried_text(tries)));
   return planning;

@@ -80,6 +80,8 @@ class CombinationTries {
     tried.plan = planning.planned()->plan;
     tried.figures = report.figures();
     tried.figures.peak_memory.clear();
+    tried.is_replayed = planning.planned()->is_replayed;
+    if (tried.is_replayed) tried.figures.iteration_time = tried.plan->predicted.iteration_time;
     tried.samples_per_second = compared_throughput(planning, report);
     if (!report.devices.empty()) tried.fullest = fullest(report);
     if (!report.out_of_memory()) return;

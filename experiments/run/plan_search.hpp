@@ -20,6 +20,7 @@ struct PlanTry {
   PlanningChoices choices = {};
   std::optional<Plan> plan = {};             ///< if there is one, whether or not it fits
   Figures figures = {};                      ///< of the plan without contention, without its memory
+  bool is_replayed = false;                  ///< its time and samples/s are those of a replay that the planner has made
   double samples_per_second = 0.0;           ///< the same
   std::optional<DeviceReport> fullest = {};  ///< the plan's device that is fullest for its capacity
   std::optional<Infeasible> lacking = {};    ///< why there is no plan, or what the plan lacks

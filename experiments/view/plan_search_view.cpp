@@ -161,9 +161,10 @@ std::string search_text(const std::vector<PlanTry>& tries, const std::vector<Sea
   }
   std::vector<std::string> names;
   for (const SearchAxis axis : axes) names.push_back(to_string(axis));
-  std::string text =
-      fmt::format("searched {}: {}, of which {}; most samples/s without contention first\n", fmt::join(names, ", "),
-                  counted(tries.size(), "combination"), counts_text(count(tries)));
+  const bool is_replayed = std::ranges::any_of(tries, &PlanTry::is_replayed);
+  std::string text = fmt::format("searched {}: {}, of which {}; most samples/s {} first\n", fmt::join(names, ", "),
+                                 counted(tries.size(), "combination"), counts_text(count(tries)),
+                                 is_replayed ? "in the replay" : "without contention");
   text = wrapped_lines(text) + to_text(table);
   if (rows.size() > kMostTriesShown)
     text += fmt::format("... {} more: --json has all\n", rows.size() - kMostTriesShown);

@@ -14,6 +14,7 @@
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/model/bandwidths.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <fmt/format.h>
@@ -78,7 +79,7 @@ class Direction {
     if (!contest_.best()) return refusal();
     const std::int64_t evaluations = limit("evaluations", kFewEvaluations);
     judge_.limit(evaluations, limit("replays", kFewReplays));
-    if (evaluations > 0) {
+    if (evaluations > 0 && is_connected()) {
       const NodeCosts nodes(request_, costs_);
       if (request_.options.flag("program") && !has_many_devices()) run_program(nodes);
       if (request_.options.flag("moves")) run_search(nodes);
@@ -88,6 +89,12 @@ class Direction {
 
  private:
   [[nodiscard]] bool has_many_devices() const { return request_.platform.devices.size() > kFewDevices; }
+  /// Else few plans can run, and costs of stages whose devices are not known yet make no sense.
+  [[nodiscard]] bool is_connected() const {
+    const Platform& platform = request_.platform;
+    return platform.devices.size() == 1 ||
+           (smallest_pair_bandwidth(platform) && smallest_pair_bandwidth(platform, PairUse::Collective));
+  }
   [[nodiscard]] std::int64_t limit(const char* option, std::int64_t of_many) const {
     const std::int64_t given = request_.options.count(option);
     return has_many_devices() ? std::min(given, of_many) : given;
@@ -164,8 +171,10 @@ class Direction {
     planned.is_replayed = true;
     planned.work = seeds_.work;
     const std::optional<Seconds> bound = bound_of(best);
-    planned.notes.push_back(fmt::format("of {} that were evaluated and {} that were replayed, a plan of {} takes least",
-                                        counted(contest_.candidates().size(), "plan"), judge_.replays(), best.origin));
+    planned.notes.push_back(
+        fmt::format("after {} and {} {} {} takes least", counted(judge_.evaluations(), "evaluation"),
+                    counted(judge_.replays(), "replay"),
+                    *contest_.best() < seeds_that_run_ ? "the plan of" : "a plan found from that of", best.origin));
     planned.details = {{"origin", best.origin},
                        {"asked", seeds_.asked},
                        {"evaluations", judge_.evaluations()},

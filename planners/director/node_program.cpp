@@ -1,6 +1,7 @@
 #include "planners/director/node_program.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace stagecraft::director {
@@ -8,6 +9,33 @@ namespace {
 
 constexpr double kPrecision = 0.004;
 constexpr double kUnreached = std::numeric_limits<double>::infinity();
+
+/// The places where stages may begin and end. All are tried where that is quick; else of so many runs of layers with
+/// about equal work the cuts that the fewest bytes cross.
+std::vector<std::size_t> cuts_to_try(const NodeCosts& costs) {
+  constexpr double kMostWork = 2e8;  // for one iteration time
+  const StageCosts& layers = costs.layers();
+  const auto devices = static_cast<double>(costs.devices());
+  const double per_pair = devices * devices * static_cast<double>(costs.node_size() + 1);
+  const auto most = static_cast<std::size_t>(std::max(std::sqrt(kMostWork / per_pair), devices));
+  std::vector<std::size_t> cuts{0};
+  const std::size_t end = layers.layers();
+  const double all = layers.forward(0, end, 1, false);
+  const auto run_of = [&](std::size_t at) {
+    return end <= most ? static_cast<double>(at)
+                       : std::floor(layers.forward(0, at, 1, false) / all * static_cast<double>(most));
+  };
+  for (std::size_t at = 1; at < end; ++at) {
+    const bool begins_run = cuts.size() == 1 || run_of(at) > run_of(cuts.back());
+    if (begins_run) {
+      cuts.push_back(at);
+    } else if (layers.cut_bytes(at) < layers.cut_bytes(cuts.back())) {
+      cuts.back() = at;
+    }
+  }
+  cuts.push_back(end);
+  return cuts;
+}
 
 /// The best path to a state.
 struct Reached {
@@ -20,19 +48,21 @@ struct Reached {
 /// The program for one iteration time.
 class TimedProgram {
  public:
-  TimedProgram(const NodeCosts& costs, const Prices& prices, Sharing sharing, double time)
+  TimedProgram(const NodeCosts& costs, const std::vector<std::size_t>& cuts, const Prices& prices, Sharing sharing,
+               double time)
       : costs_(costs),
+        cuts_(cuts),
         prices_(prices),
         sharing_(sharing),
         time_(time),
-        layers_(costs.layers().layers()),
+        last_(cuts.size() - 1),
         segments_(costs.node_size() + 1),
-        states_((layers_ + 1) * (costs.devices() + 1) * segments_) {}
+        states_(cuts.size() * (costs.devices() + 1) * segments_) {}
 
   /// The stages of the least latency; empty if T is too short.
   std::vector<NodeStage> run() {
     states_[at(0, 0, 0)].latency = 0.0;
-    for (std::size_t begin = 0; begin < layers_; ++begin) {
+    for (std::size_t begin = 0; begin < last_; ++begin) {
       for (std::size_t used = 0; used < costs_.devices(); ++used) {
         for (std::size_t segment = 0; segment < segments_; ++segment) {
           if (states_[at(begin, used, segment)].latency < kUnreached) extend(begin, used, segment);
@@ -43,8 +73,9 @@ class TimedProgram {
   }
 
  private:
-  [[nodiscard]] std::size_t at(std::size_t layers, std::size_t used, std::size_t segment) const {
-    return (layers * (costs_.devices() + 1) + used) * segments_ + segment;
+  /// The state after the layers before a cut.
+  [[nodiscard]] std::size_t at(std::size_t cut, std::size_t used, std::size_t segment) const {
+    return (cut * (costs_.devices() + 1) + used) * segments_ + segment;
   }
 
   void extend(std::size_t begin, std::size_t used, std::size_t segment) {
@@ -74,22 +105,24 @@ class TimedProgram {
     const std::size_t from = at(begin, used, segment);
     const Reached before = states_[from];
     const double cut = begin == 0 ? 0.0 : crossing_part(before.last, segment, stage);
-    const double bytes = costs_.layers().cut_bytes(begin);
+    const double bytes = costs_.layers().cut_bytes(cuts_[begin]);
     const auto microbatches = static_cast<double>(costs_.layers().microbatches());
     if (before.forward + prices_.card * microbatches * bytes * cut * costs_.card() > time_) return;
     const double transfer = begin == 0 ? 0.0 : bytes * (cut > 0.0 ? costs_.card() : costs_.inside());
     const double latency = before.latency + 2.0 * transfer;
-    stage.begin = begin;
-    for (stage.end = begin + 1; stage.end <= layers_; ++stage.end) {
-      if (!costs_.fits(begin, stage.end, stage.replicas)) return;
+    stage.begin = cuts_[begin];
+    for (std::size_t end = begin + 1; end <= last_; ++end) {
+      stage.end = cuts_[end];
+      if (!costs_.fits(stage.begin, stage.end, stage.replicas)) return;
       const bool is_spread = stage.place == NodeStage::Place::Spread;
-      const NodeCosts::Stage cost = costs_.stage(begin, stage.end, stage.replicas, stage.divides, is_spread, prices_);
+      const NodeCosts::Stage cost =
+          costs_.stage(stage.begin, stage.end, stage.replicas, stage.divides, is_spread, prices_);
       if (latency + cost.load > time_) return;  // with more layers it computes longer
       if (latency + cost.load + cost.flush > time_) continue;
       const std::size_t next = is_spread                                ? 0
                                : stage.place == NodeStage::Place::Joins ? segment + stage.replicas
                                                                         : stage.replicas;
-      Reached& reached = states_[at(stage.end, used + stage.replicas, next)];
+      Reached& reached = states_[at(end, used + stage.replicas, next)];
       if (latency + cost.pass >= reached.latency) continue;
       reached = {latency + cost.pass, before.forward + transfer + cost.forward, from, stage};
     }
@@ -115,7 +148,7 @@ class TimedProgram {
   [[nodiscard]] std::vector<NodeStage> stages() const {
     std::size_t best = 0;
     double least = kUnreached;
-    for (std::size_t state = at(layers_, 0, 0); state < states_.size(); ++state) {
+    for (std::size_t state = at(last_, 0, 0); state < states_.size(); ++state) {
       if (states_[state].latency >= least) continue;
       least = states_[state].latency;
       best = state;
@@ -130,10 +163,11 @@ class TimedProgram {
   }
 
   const NodeCosts& costs_;
+  const std::vector<std::size_t>& cuts_;
   const Prices& prices_;
   Sharing sharing_;
   double time_;
-  std::size_t layers_;
+  std::size_t last_;  ///< of the cuts: the end
   std::size_t segments_;
   std::vector<Reached> states_;
 };
@@ -143,11 +177,12 @@ class TimedProgram {
 std::vector<NodeStage> best_node_stages(const NodeCosts& costs, const Prices& prices, Sharing sharing, Seconds most) {
   double high = most.value();
   double low = high / 16.0;
-  std::vector<NodeStage> best = TimedProgram(costs, prices, sharing, high).run();
+  const std::vector<std::size_t> cuts = cuts_to_try(costs);
+  std::vector<NodeStage> best = TimedProgram(costs, cuts, prices, sharing, high).run();
   if (best.empty()) return best;
   while (high > low * (1.0 + kPrecision)) {
     const double middle = (low + high) / 2.0;
-    std::vector<NodeStage> found = TimedProgram(costs, prices, sharing, middle).run();
+    std::vector<NodeStage> found = TimedProgram(costs, cuts, prices, sharing, middle).run();
     if (found.empty()) {
       low = middle;
     } else {

@@ -149,6 +149,22 @@ TEST_CASE("node program: stages cover the layers, segments lie in nodes, and dea
   CHECK(spread > 0);
 }
 
+TEST_CASE("node program: of many layers some cuts are tried, where few bytes cross") {
+  std::mt19937 random(3);
+  LayerGraph graph = random_chain(random, 3000);
+  for (std::size_t i = 0; i < graph.edges.size(); ++i) graph.edges[i].bytes = Bytes(i % 10 == 9 ? 1 : 50);
+  const Platform platform = cluster(2, 8);
+  const PlanRequest request{graph, platform, {"1f1b", {}}, 8, {}, Options({})};
+  const director::StageCosts layers(request);
+  const director::NodeCosts costs(request, layers);
+  const auto stages = best_node_stages(costs, {}, director::Sharing::Whole, Seconds(1e6));
+  REQUIRE(stages.size() > 1);
+  check_cover({dealt(costs.nodes(), stages), {"1f1b", {}}}, 3000, platform);
+  for (const NodeStage& stage : stages) {
+    if (stage.begin > 0) CHECK(layers.cut_bytes(stage.begin) == 1.0);
+  }
+}
+
 TEST_CASE("dealing: segments go whole into the tightest node, and the rest to spread stages") {
   using Place = NodeStage::Place;
   const std::vector<std::vector<DeviceId>> nodes = {{DeviceId(0), DeviceId(1), DeviceId(2), DeviceId(3)},

@@ -211,6 +211,19 @@ TEST_CASE("director: a search changes what it can, though the best plan is none 
   }
 }
 
+TEST_CASE("director: where devices are not connected, the answer is a plan of another planner") {
+  const LayerGraph graph = chain({3, 1, 2, 2});
+  PlatformSpec spec = flat_platform(3).spec;
+  auto& form = std::get<ExplicitForm>(spec.form);
+  form.default_link.reset();
+  form.links.push_back(
+      {"", std::pair<ExplicitEnd, ExplicitEnd>(DeviceId(0), DeviceId(1)), LinkSpec{BytesPerSecond(100), Seconds(0)}});
+  const Platform platform = build_platform(std::move(spec));
+  const Judge judge = evaluating(graph, platform);
+  const PlanResult result = find_planner("director").plan(request_for(graph, platform, &judge, {{"seeds", "uniform"}}));
+  if (const auto* planned = std::get_if<Planned>(&result)) CHECK(planned->plan.planner == "director");
+}
+
 TEST_CASE("director: what it cannot do is refused") {
   const LayerGraph graph = chain({3, 1, 2, 2});
   const Platform platform = flat_platform(3);

@@ -91,7 +91,8 @@ PlanRequest changed(const PlanRequest& request, const LayerGraph& graph, const P
           .training = request.training,
           .options = request.options,
           .samples_per_update = request.samples_per_update,
-          .memory = request.memory};
+          .memory = request.memory,
+          .judge = request.judge};
 }
 
 }  // namespace

@@ -107,4 +107,17 @@ TEST_CASE("director: S is at most the replayed time of every seed that was repla
   }
 }
 
+TEST_CASE("director: with --despite-memory it replays on the devices as they would have to be") {
+  const Inputs inputs = random_cluster(3);
+  PlanningChoices choices;
+  choices.microbatches = 6;
+  choices.memory = MemoryPolicy::Keep;
+  choices.options = {{"evaluations", "0"}};
+  const PlannerInfo& director = find_planner("director");
+  const Planning planning = make_plan(director, inputs, choices, say_none);
+  REQUIRE(planning.planned() == nullptr);
+  const auto despite = plan_despite_memory(director, inputs, choices, std::get<Infeasible>(planning.result), say_none);
+  CHECK(despite.planning.planned() != nullptr);
+}
+
 }  // namespace stagecraft::director_run_test
