@@ -309,7 +309,8 @@ VerbAction configure_compare(CLI::App& command) {
   add_computed_options(command, options->computed);
   add_platform_options(command, options->platform);
   add_option(command, "--planners", options->planners,
-             "A,B,...: planners to compare; exec:PATH for a program of your own; default: all but exhaustive and director");
+             "A,B,...: planners to compare; exec:PATH for a program of your own; default: all but exhaustive and "
+             "director");
   add_option(command, "--schedules", options->schedules,
              "S,T,...: ask every planner for each of these, in place of --schedule; parameters follow their schedule: "
              "1f1b,interleaved-1f1b,chunks=4,zb-v");

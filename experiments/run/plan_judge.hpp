@@ -14,6 +14,7 @@ namespace stagecraft {
 using PlanCompiler = std::function<ScheduleProgram(const Plan&)>;
 
 /// The judge of flushed plans, which runs an iteration of them as `simulate` does, each replay in a process of its own.
+/// Where links are exclusive a replay may be faster than an evaluation, so that its evaluations say nothing: 0.
 /// Graph, platform and all that `compile` refers to must outlive it.
 [[nodiscard]] Judge judge_of(const LayerGraph& graph, const Platform& platform, PlanCompiler compile);
 

@@ -140,6 +140,7 @@ class Direction {
 
   void add_program(const NodeCosts& nodes, const Prices& prices, Sharing sharing) {
     constexpr double kWorthTrying = 1.3;  // times the best so far
+    if (judge_.is_spent()) return;
     const Seconds best = contest_.candidates()[*contest_.best()].time();
     const std::vector<NodeStage> stages = best_node_stages(nodes, prices, sharing, best * kWorthTrying);
     if (stages.empty()) return;

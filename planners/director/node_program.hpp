@@ -39,8 +39,8 @@ struct NodeStage {
 /// card before it does, too. The least T for which a state with all layers is reached is found by bisection.
 /// Invariant: a state's value is the least over all paths to it that T allows.
 ///
-/// **Cost** O(cuts² · devices² · devices of a node) for each T at worst; few states are reached where T is small. Of many
-/// layers so many cuts are tried that this is at most some 10⁸, or as many as there are devices.
+/// **Cost** O(cuts² · devices² · devices of a node) for each T at worst; few states are reached where T is small.
+/// Of many layers so many cuts are tried that this is some 10⁸, or as many as there are devices.
 [[nodiscard]] std::vector<NodeStage> best_node_stages(const NodeCosts& costs, const Prices& prices, Sharing sharing,
                                                       Seconds most);
 

@@ -42,6 +42,14 @@ double StageCosts::rounds(std::size_t replicas, bool divides) const {
 
 double StageCosts::load(const Piece& piece) const {
   const std::size_t replicas = piece.devices.size();
+  double speeds = 0.0;
+  for (const DeviceId device : piece.devices) speeds += 1.0 / factor(device);
+  const bool are_alike = std::ranges::all_of(
+      piece.devices, [&](DeviceId device) { return factor(device) == factor(piece.devices.front()); });
+  if (!are_alike) {  // shares follow the speeds
+    const double whole = forward(piece.begin, piece.end, 1, false) + backward(piece.begin, piece.end, 1, false);
+    return static_cast<double>(microbatches_) * whole / speeds;
+  }
   double slowest = 0.0;
   double overhead = 0.0;
   for (const DeviceId device : piece.devices) {

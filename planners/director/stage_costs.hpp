@@ -38,7 +38,8 @@ class StageCosts {
   [[nodiscard]] double factor(DeviceId device) const { return factors_[device]; }
   [[nodiscard]] double pass_overhead(DeviceId device) const { return overheads_[device]; }
 
-  /// What the busiest replica of the piece computes in an iteration. **Cost** O(devices).
+  /// What the busiest replica of the piece computes in an iteration; of devices that are not equally fast, at least,
+  /// with shares by their speeds. **Cost** O(devices).
   [[nodiscard]] double load(const Piece& piece) const;
 
  private:

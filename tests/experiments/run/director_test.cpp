@@ -108,7 +108,9 @@ TEST_CASE("director: S is at most the replayed time of every seed that was repla
 }
 
 TEST_CASE("director: with --despite-memory it replays on the devices as they would have to be") {
-  const Inputs inputs = random_cluster(3);
+  Inputs inputs = random_cluster(3);
+  inputs.platform.spec.device_kinds[DeviceKindId(0)].memory = Bytes(60);
+  inputs.platform = build_platform(inputs.platform.spec);
   PlanningChoices choices;
   choices.microbatches = 6;
   choices.memory = MemoryPolicy::Keep;
