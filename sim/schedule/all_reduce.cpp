@@ -2,6 +2,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/model/bandwidths.hpp"
+#include "sim/schedule/flow_times.hpp"
 #include "sim/schedule/node_rings.hpp"
 
 #include <algorithm>
@@ -126,14 +127,6 @@ Members order_in_ring(const Platform& platform, const ByNode& by_node, std::size
   return order;
 }
 
-Route route_of(const Platform& platform, const AllReduceFlow& flow) {
-  Route route;
-  if (flow.from == flow.to) return route;
-  STAGECRAFT_CHECK(find_route(platform, platform.place(flow.from), platform.place(flow.to), route),
-                   "replicas of a sound plan are connected");
-  return route;
-}
-
 /// Appends the flows of a ring in which each connection carries `part` of `of`.
 void append_ring(const Members& ring, std::int64_t part, std::int64_t of, std::vector<AllReduceFlow>& flows) {
   for (std::size_t i = 0; i < ring.size(); ++i) flows.push_back({ring[i], ring[(i + 1) % ring.size()], part, of});
@@ -199,41 +192,9 @@ void halve(AllReducePhase& phase) {
   for (AllReduceFlow& flow : phase.flows) flow.part /= 2;
 }
 
-/// The share of the bandwidth of their links that flows reach inside a node or, `between`, between nodes.
-double efficiency_of(const CollectiveSpec& spec, bool between) {
-  return between ? spec.network_efficiency.value_or(spec.efficiency) : spec.efficiency;
-}
-
-double efficiency_of(const Platform& platform, const AllReduceFlow& flow) {
-  const bool between = platform.devices[flow.from].node != platform.devices[flow.to].node;
-  return efficiency_of(platform.spec.collectives, between);
-}
-
 bool are_on_several_nodes(const Platform& platform, const Members& members) {
   const auto node_of = [&](DeviceId member) { return platform.devices[member].node; };
   return std::ranges::any_of(members, [&](DeviceId member) { return node_of(member) != node_of(members.front()); });
-}
-
-/// What the flows of a phase bring to a link.
-struct LinkLoad {
-  Seconds first = kNever;  ///< the least latency of a flow, before which no byte comes
-  Seconds time;            ///< for which all their bytes take the whole of it
-};
-
-/// By link; those that are exclusive serve one flow at a time anyway.
-std::map<LinkId, LinkLoad> loads_of(const Platform& platform, const AllReducePhase& phase, Bytes begin, Bytes end) {
-  std::map<LinkId, LinkLoad> loads;
-  for (const AllReduceFlow& flow : phase.flows) {
-    const Route route = route_of(platform, flow);
-    for (const LinkId id : route.links) {
-      const Link& link = platform.links[id];
-      if (link.sharing == Sharing::Exclusive) continue;
-      LinkLoad& load = loads[id];
-      load.first = std::min(load.first, route.latency);
-      load.time += flow_bytes(platform, flow, begin, end) / link.bandwidth;
-    }
-  }
-  return loads;
 }
 
 }  // namespace
@@ -304,37 +265,10 @@ AllReduce part_of(AllReduce whole, Exchange::Kind kind) {
   return whole;
 }
 
-Bytes flow_bytes(const Platform& platform, const AllReduceFlow& flow, Bytes begin, Bytes end) {
-  const Bytes own = share_up(end, flow.part, flow.of) - share_up(begin, flow.part, flow.of);
-  return scale_up(own, 1.0 / efficiency_of(platform, flow));
-}
-
-std::vector<Seconds> flow_times(const Platform& platform, const AllReducePhase& phase, Bytes begin, Bytes end) {
-  const std::map<LinkId, LinkLoad> loads = loads_of(platform, phase, begin, end);
-  std::vector<Seconds> times;
-  for (const AllReduceFlow& flow : phase.flows) {
-    const Route route = route_of(platform, flow);
-    const auto bandwidth = narrowest_bandwidth(platform, route);
-    Seconds time = route.latency + (bandwidth ? flow_bytes(platform, flow, begin, end) / *bandwidth : Seconds());
-    for (const LinkId link : route.links) {
-      const auto load = loads.find(link);
-      if (load != loads.end()) time = std::max(time, load->second.first + load->second.time);
-    }
-    times.push_back(time);
-  }
-  return times;
-}
-
-Seconds latency_before(const Platform& platform, const AllReducePhase& phase) {
-  Seconds latency;
-  for (const AllReduceFlow& flow : phase.flows) latency = std::max(latency, route_of(platform, flow).latency);
-  return latency * static_cast<double>(phase.steps - 1) + phase.latency;
-}
-
 Seconds lowered_time(const Platform& platform, const AllReduce& all_reduce, Bytes begin, Bytes end) {
   Seconds sum;
   for (const AllReducePhase& phase : all_reduce.phases) {
-    sum += latency_before(platform, phase) + std::ranges::max(flow_times(platform, phase, begin, end));
+    sum += latency_before(platform, phase) + phase_time(platform, phase, begin, end);
   }
   return sum;
 }

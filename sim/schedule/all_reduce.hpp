@@ -65,18 +65,6 @@ using MemberRings = std::vector<std::vector<DeviceId>>;
 /// The all-reduce, or the half of it that leaves each member its part of the sum, or that begins with the parts.
 [[nodiscard]] AllReduce part_of(AllReduce whole, Exchange::Kind kind);
 
-/// The bytes of a flow on its links: its part of [begin, end) of the gradients, rounded up over the whole, divided by
-/// the platform's efficiency, inside a node or between nodes.
-[[nodiscard]] Bytes flow_bytes(const Platform& platform, const AllReduceFlow& flow, Bytes begin, Bytes end);
-
-/// By flow of a phase: the time with its latency until its links have carried what all flows of the phase bring to
-/// them, of [begin, end) of the gradients. **Cost** O(flows · links on a way · log links).
-[[nodiscard]] std::vector<Seconds> flow_times(const Platform& platform, const AllReducePhase& phase, Bytes begin,
-                                              Bytes end);
-
-/// The latency of all steps of a phase but one, which its flows bring themselves, and that of the collective.
-[[nodiscard]] Seconds latency_before(const Platform& platform, const AllReducePhase& phase);
-
 /// The time of all phases, one after the other, of [begin, end) of the gradients, if nothing else uses their links.
 /// With latencies.
 [[nodiscard]] Seconds lowered_time(const Platform& platform, const AllReduce& all_reduce, Bytes begin, Bytes end);

@@ -2,6 +2,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/schedule/exchange_phases.hpp"
+#include "sim/schedule/flow_times.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -33,8 +34,7 @@ struct PhaseSum {
 };
 
 void add_phase(const Platform& platform, const AllReducePhase& phase, const Exchange& exchange, PhaseSum& sum) {
-  const Seconds once =
-      latency_before(platform, phase) + std::ranges::max(flow_times(platform, phase, Bytes(0), exchange.bytes));
+  const Seconds once = latency_before(platform, phase) + phase_time(platform, phase, Bytes(0), exchange.bytes);
   const double waited = waited_part(platform, exchange);
   sum.time += once * (waited * static_cast<double>(exchange.count));
   for (const AllReduceFlow& flow : phase.flows) {
@@ -63,7 +63,7 @@ ExchangedPhase joined_phase(const Platform& platform, const PhaseSum& sum) {
   for (const auto& [ends, bytes] : sum.bytes) phase.flows.push_back({ends.first, ends.second, bytes.value(), 1});
   const std::vector<Seconds> times = flow_times(platform, phase, Bytes(0), kOne);
   ExchangedPhase result;
-  result.latency = std::max(sum.time - std::ranges::max(times), Seconds(0));
+  result.latency = std::max(sum.time - phase_time(platform, phase, Bytes(0), kOne), Seconds(0));
   for (std::size_t i = 0; i < times.size(); ++i) {
     const AllReduceFlow& flow = phase.flows[i];
     result.flows.push_back({flow.from, flow.to, flow_bytes(platform, flow, Bytes(0), kOne), times[i]});

@@ -276,6 +276,27 @@ TEST_CASE("all-reduce: nodes with one NIC") {
   }
 }
 
+// Two nodes of two devices behind a card each of 1 GB/s, of which one carries one flow at a time. In a ring a flow of
+// 3/2 of 1 GB leaves each node. In two rings two flows of half of that do, one after the other over that card.
+TEST_CASE("all-reduce: flows that take turns on a link do not share others") {
+  for (const std::int64_t rings : {1, 2}) {
+    const Interconnect inside{SwitchedNode{}, test::link_of(1e12)};
+    NodeForm form = test::nodes_of(1, 2, inside, SwitchedNetwork{}, NicSpec{test::link_of(1e9), false});
+    form.node_kinds.push_back(form.node_kinds[NodeKindId(0)]);
+    form.node_kinds[NodeKindId(1)].name = "exclusive";
+    form.node_kinds[NodeKindId(1)].nic->link.sharing = Sharing::Exclusive;
+    form.groups.push_back({NodeKindId(1), 1});
+    PlatformSpec spec = test::built(std::move(form)).spec;
+    spec.collectives = {.algorithm = Algorithm::Ring, .rings = rings};
+    const Platform platform = build_platform(std::move(spec));
+    CHECK(rings_of(platform, devices_of(platform)) == rings);
+    CHECK(iteration(platform, 1'000'000'000) == doctest::Approx(1.5).epsilon(1e-6));
+    CHECK(lowered_time(platform, MemberRings{devices_of(platform)}, Exchange::Kind::AllReduce, Bytes(0),
+                       Bytes(1'000'000'000))
+              .value() == doctest::Approx(1.5).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("all-reduce: rings with cards of their own take the bandwidth of all cards") {
   // 16 members on 4 nodes of 4: 2 * 15/16 of 8 GB over four cards of 1 GB/s, after 29 steps and with the 30th.
   const Platform platform = cluster(4, 4, {.algorithm = Algorithm::Ring}, true, 1e-3);

@@ -1,6 +1,6 @@
 #include "sim/model/nics.hpp"
 #include "sim/model/platform_groups.hpp"
-#include "sim/schedule/all_reduce.hpp"
+#include "sim/schedule/flow_times.hpp"
 #include "tests/model/grouped_clusters.hpp"
 
 #include <doctest/doctest.h>
@@ -41,7 +41,7 @@ AllReduce of_all_members(const Platform& whole, const PlatformGroups& groups, co
 Seconds time_of(const Platform& whole, const AllReduce& all_reduce) {
   Seconds time;
   for (const AllReducePhase& phase : all_reduce.phases) {
-    time += latency_before(whole, phase) + std::ranges::max(flow_times(whole, phase, Bytes(0), kBytes));
+    time += latency_before(whole, phase) + phase_time(whole, phase, Bytes(0), kBytes);
   }
   return time;
 }

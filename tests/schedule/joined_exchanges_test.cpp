@@ -2,6 +2,7 @@
 
 #include "sim/schedule/exchange_phases.hpp"
 #include "sim/schedule/exchange_time.hpp"
+#include "sim/schedule/flow_times.hpp"
 #include "tests/model/grouped_clusters.hpp"
 #include "tests/schedule/all_reduce_runs.hpp"
 

@@ -1,5 +1,6 @@
 #include "sim/schedule/lowering/ring_collective.hpp"
 
+#include "sim/schedule/flow_times.hpp"
 #include "sim/schedule/pipeline_times.hpp"
 
 #include <utility>
