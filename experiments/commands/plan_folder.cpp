@@ -33,7 +33,8 @@ void make_folder(const std::filesystem::path& folder) {
 
 }  // namespace
 
-PlanFolder::PlanFolder(std::string path, const std::vector<std::string>& models, const std::vector<std::string>& rows)
+PlanFolder::PlanFolder(std::string path, const std::vector<std::string>& models, const std::vector<std::string>& rows,
+                       const std::vector<std::string>& others)
     : path_(std::move(path)), has_models_(models.size() > 1) {
   if (path_.empty()) throw InputError("expected the name of a folder, found nothing", {"", 0, 0, kOption});
   std::set<std::string> files;
@@ -42,6 +43,10 @@ PlanFolder::PlanFolder(std::string path, const std::vector<std::string>& models,
       const std::string file = file_of(model, row);
       if (!files.insert(file).second) throw InputError("two plans would be " + quote(file), {"", 0, 0, kOption});
       if (std::filesystem::exists(file)) refuse_overwriting(file, OutputKind::PlanFile, {});
+    }
+    for (const std::string& other : others) {
+      const std::string file = file_of(model, other);
+      if (!files.insert(file).second) throw InputError("two files would be " + quote(file), {"", 0, 0, kOption});
     }
   }
   for (const std::string& file : files) make_folder(std::filesystem::path(file).parent_path());

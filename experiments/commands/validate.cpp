@@ -3,16 +3,20 @@
 #include "experiments/commands/saved_steps.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
+#include "experiments/measured/step_network.hpp"
 #include "experiments/measured/validation_view.hpp"
 #include "experiments/run/inputs.hpp"
+#include "experiments/run/named_model.hpp"
 #include "experiments/run/written_file.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/text_file.hpp"
 
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +54,8 @@ void refuse_output(const ValidateOptions& options, const std::vector<std::string
     throw InputError("the commands simulate with the devices of the platform", {"", 0, 0, "--save"},
                      "leave out --device, or --save");
   }
+  if (options.save && options.save->empty())
+    throw InputError("expected the name of a folder, found nothing", {"", 0, 0, "--save"});
   for (const std::string& output : options.outputs) {
     if (!output.ends_with(".csv") && !output.ends_with(".svg")) {
       throw InputError("expected a name that ends in .csv or .svg", {output, 0, 0, "--output"},
@@ -66,24 +72,44 @@ std::string folder_of(const Validation& validation, const std::string& save, boo
   return save + "/" + table + "-" + validation.platform + "-" + to_string(validation.device.precision);
 }
 
+/// Saves the plans of all sites, after all folders were judged, and returns the files that simulate them.
+std::vector<std::string> save_sites(const std::vector<Validation>& validations, const std::vector<Platform>& platforms,
+                                    const std::string& save, std::vector<std::string> files_read) {
+  std::set<std::string> folders;
+  for (const Validation& each : validations) {
+    const std::string folder = folder_of(each, save, validations.size() > 1);
+    if (!folders.insert(folder).second) {
+      throw InputError("the plans of two tables would be in " + quote(folder), {"", 0, 0, "--save"},
+                       "give the tables names that differ, or validate one at a time");
+    }
+    for (const MeasuredStep& step : each.site.steps) {
+      if (!is_network(step.model)) files_read.push_back(network_file(step).path);
+    }
+  }
+  std::vector<PlanFolder> plans;
+  for (const Validation& each : validations)
+    plans.push_back(folder_for_steps(each.site, folder_of(each, save, validations.size() > 1), files_read));
+  std::vector<std::string> saved;
+  for (std::size_t i = 0; i < plans.size(); ++i) saved.push_back(save_steps(validations[i], platforms[i], plans[i]));
+  return saved;
+}
+
 Answer answer_validate(const ValidateOptions& options, const Settings& settings) {
   const SitesOfTables read = read_tables(options);
   const std::vector<std::string> files_read = files_read_by(options.files, read.sites, options.site);
   refuse_output(options, files_read);
   std::vector<Validation> validations;
-  std::vector<std::string> saved;
+  std::vector<Platform> platforms;
   for (const MeasuredSite& site : read.sites) {
     const DescribedPlatform described = load_described_platform(site.platform);
     tell_remarks(described.remarks, settings);
     const DeviceDescription device = device_of_site(site, described, options.site.device, settings);
-    const Platform platform = build_platform(described.spec);
-    validations.push_back(validate(site, platform, device));
+    platforms.push_back(build_platform(described.spec));
+    validations.push_back(validate(site, platforms.back(), device));
     tell_remarks(validations.back().remarks, settings);
-    if (options.save) {
-      const std::string folder = folder_of(validations.back(), *options.save, read.sites.size() > 1);
-      saved.push_back(save_steps(validations.back(), platform, folder, files_read));
-    }
   }
+  std::vector<std::string> saved;
+  if (options.save) saved = save_sites(validations, platforms, *options.save, files_read);
   Description answer = describe_validations(validations, read.left_out);
   for (const std::string& file : saved) answer.text += "\n" + file + " simulates the plans beside it\n";
   Detail::List written;

@@ -107,6 +107,59 @@ TEST_CASE("validate: what is saved replaces no file that was read, nor another's
   CHECK(run({"validate", folder.file("two.csv"), "--save", folder.file("new")}).code == 2);
 }
 
+TEST_CASE("validate: what was saved may be saved again, networks too, and is whole or not there") {
+  const Folder folder;
+  write(folder.file("tiny.yaml"), kNetwork);
+  const std::string head = "name,model,layers,microbatch_size,global_batch,iteration_time,platform\n";
+  write(folder.file("steps.csv"), head + "a,tiny.yaml,2,2,16,1 s,dgx-a100\n");
+  const std::vector<std::string> words = {"validate", folder.file("steps.csv"), "--save", folder.file("runs")};
+  REQUIRE(run(words).code == 0);
+  const std::string network = read(folder.file("runs/a.network.yaml"));
+  write(folder.file("steps.csv"), head + "a,tiny.yaml,3,2,16,1 s,dgx-a100\n");
+  const Ran again = run(words);
+  CHECK_MESSAGE(again.code == 0, again.err);
+  CHECK(read(folder.file("runs/a.network.yaml")) != network);
+
+  const std::string plan = read(folder.file("runs/a.yaml"));
+  write(folder.file("runs/a.network.yaml"), "a list: [of mine]\n");
+  write(folder.file("steps.csv"), head + "a,tiny.yaml,1,4,16,1 s,dgx-a100\n");
+  const Ran refused = run(words);
+  CHECK(refused.code == 2);
+  CHECK(refused.err.find("a.network.yaml: cannot be written: it exists and is no architecture file") !=
+        std::string::npos);
+  CHECK(read(folder.file("runs/a.yaml")) == plan);
+}
+
+TEST_CASE("validate: a saved network replaces none that another step reads") {
+  const Folder folder;
+  std::filesystem::create_directory(folder.path / "runs");
+  write(folder.file("tiny.yaml"), kNetwork);
+  write(folder.file("runs/a.network.yaml"), kNetwork);
+  write(folder.file("steps.csv"),
+        "name,model,layers,microbatch_size,global_batch,iteration_time\n"
+        "a,tiny.yaml,2,2,16,1 s\nb,runs/a.network.yaml,,2,16,1 s\n");
+  const Ran ran = run({"validate", folder.file("steps.csv"), "--platform", "dgx-a100", "--save", folder.file("runs")});
+  CHECK(ran.code == 2);
+  CHECK(ran.err.find("a.network.yaml: cannot be written: the command reads it") != std::string::npos);
+  CHECK(read(folder.file("runs/a.network.yaml")) == kNetwork);
+  CHECK_FALSE(std::filesystem::exists(folder.path / "runs/a.yaml"));
+}
+
+TEST_CASE("validate: tables of one name would have one folder, so none is saved") {
+  const Folder folder;
+  const std::string table = "model,microbatch_size,global_batch,iteration_time\nbert-base,2,16,1 s\n";
+  std::vector<std::string> words = {"validate", "--platform", "dgx-a100", "--save", folder.file("runs")};
+  for (const char* site : {"here", "there"}) {
+    std::filesystem::create_directory(folder.path / site);
+    write(folder.file(std::string(site) + "/steps.csv"), table);
+    words.push_back(folder.file(std::string(site) + "/steps.csv"));
+  }
+  const Ran ran = run(words);
+  CHECK(ran.code == 2);
+  CHECK(ran.err.find("the plans of two tables would be in") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(folder.path / "runs"));
+}
+
 TEST_CASE("validate: the plans of several sites have a folder each") {
   const Folder folder;
   write(folder.file("steps.csv"),

@@ -1,0 +1,1 @@
+echo "a script of the user"
