@@ -158,7 +158,7 @@ Description describe_architecture_file(const FileText& source, const DescribeOpt
   refuse_plan_options(options, "is an architecture file");
   refuse_times_of_network(options.computed);
   const std::optional<std::int64_t> sequence = choice.computed.sequence;
-  return describe_architecture(sequence ? read_architecture_at(source, *sequence, {}, "--sequence")
+  return describe_architecture(sequence ? read_architecture_at(source, *sequence, {}, {"", 0, 0, "--sequence"})
                                         : parse_architecture(source.text, source.path));
 }
 

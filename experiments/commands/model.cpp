@@ -91,7 +91,7 @@ Architecture load_architecture_of(const std::string& name, std::int64_t tokens) 
   if (find_architecture(name)) {
     throw InputError("the network " + quote(name) + " takes images", place, "--image gives another size");
   }
-  if (may_be_file(name)) return read_architecture_at(read_description(name), tokens, {}, place.key);
+  if (may_be_file(name)) return read_architecture_at(read_description(name), tokens, {}, place);
   refuse_unknown(name);
 }
 

@@ -46,7 +46,7 @@ StepNetwork step_network(const MeasuredStep& step) {
   }
   const FileText file = network_file(step);
   if (is_hf_config(parse_yaml(file.text, file.path))) return network_of_config(file, step);
-  if (step.sequence) return {read_architecture_at(file, *step.sequence, {step.sizes, ""}, "sequence"), {}};
+  if (step.sequence) return {read_architecture_at(file, *step.sequence, {step.sizes, ""}, {"", 0, 0, "sequence"}), {}};
   std::string hash;
   return {parse_with(file, step.sizes, "", hash, parse_architecture), {}};
 }

@@ -37,6 +37,7 @@ struct ModelChoice {
   ComputedChoice computed = {};  ///< with an architecture only in a plan; that network is then the model
   std::string prefix = "--";     ///< of the names of options or keys, for errors
   bool is_of_plan = false;       ///< a model with fixed figures in its place leaves the choice aside
+  std::string file = {};         ///< the plan that chooses, for errors
 };
 
 /// A model and a platform, with the hashes of their files.

@@ -50,9 +50,12 @@ bool is_config(const FileText& file) {
   return is_hf_config(parse_yaml(file.text, file.path));
 }
 
+/// Where a choice is made: an option, or a key of a plan.
+InputPlace place_of(const ModelChoice& by, const std::string& key) { return {by.file, 0, 0, by.prefix + key}; }
+
 /// Throws again what concerns a choice, at the option or key that makes it.
 [[noreturn]] void refuse_choice(const InputError& error, const ModelChoice& choice, const std::string& key) {
-  throw InputError(error.message(), {"", 0, 0, choice.prefix + key}, error.hint());
+  throw InputError(error.message(), place_of(choice, key), error.hint());
 }
 
 /// The names of the kinds of the platform's devices, in the order of the devices.
@@ -201,7 +204,7 @@ Architecture network_of_architecture(const FileText& file, const ModelChoice& ch
                                      NamedModel& named) {
   Architecture network = parse_with(file, replaced.values, replaced.option, named.hash, parse_architecture);
   if (!choice.computed.sequence) return network;
-  return read_architecture_at(file, *choice.computed.sequence, replaced, choice.prefix + "sequence");
+  return read_architecture_at(file, *choice.computed.sequence, replaced, place_of(choice, "sequence"));
 }
 
 /// The model of a file that describes a network.
@@ -318,8 +321,7 @@ std::optional<std::string> usual_precision(const DeviceDescription& device,
 }
 
 Architecture read_architecture_at(const FileText& file, std::int64_t sequence, const ReplacedValues& replaced,
-                                  const std::string& option) {
-  const InputPlace place{"", 0, 0, option};
+                                  const InputPlace& place) {
   const Architecture network = parse_architecture(overridden(file, replaced.values, replaced.option), file.path);
   if (network.tokens == 0) throw InputError("the network " + quote(network.name) + " takes images", place);
   FileValues values = replaced.values;

@@ -67,9 +67,9 @@ struct ReplacedValues {
                                                          const ReplacedValues& replaced);
 
 /// The network of an architecture file in which `sequence` replaces that of the file, beside the values `replaced`.
-/// **Throws** InputError for an error in the file, and at `option` for a length that the network cannot have.
+/// **Throws** InputError for an error in the file, and at `place` for a length that the network cannot have.
 [[nodiscard]] Architecture read_architecture_at(const FileText& file, std::int64_t sequence,
-                                                const ReplacedValues& replaced, const std::string& option);
+                                                const ReplacedValues& replaced, const InputPlace& place);
 
 /// The model of a source. A network is computed for the first kind of the platform's devices that has a device file or
 /// that the catalogue knows, as a model file with the key `computed` would be: at the granularity `layer`, in bf16 or

@@ -166,8 +166,8 @@ std::string given_model(const std::string& name) {
 }
 
 /// What the plan says of its model, for the model that the user gives, if any.
-ModelChoice choice_of(const GivenInputs& given, const PlanHeader& header) {
-  ModelChoice choice{.computed = header.computed, .prefix = "computed.", .is_of_plan = true};
+ModelChoice choice_of(const GivenInputs& given, const PlanHeader& header, const std::string& plan) {
+  ModelChoice choice{.computed = header.computed, .prefix = "computed.", .is_of_plan = true, .file = plan};
   if (!given.model) return choice;
   const bool is_other = !choice.computed.architecture.empty() && *given.model != choice.computed.architecture;
   if (is_other) choice.computed = {};
@@ -182,7 +182,7 @@ FoundInputs find_plan_inputs(const GivenInputs& given, const FileText& plan) {
   const PlanHeader header = parse_plan_header(plan.text, plan.path);
   const ComputedChoice& computed = header.computed;
   const NamedInput model{InputKind::Model, header.model, header.model_hash, computed};
-  FoundInputs found{.model = {}, .platform = {}, .choice = choice_of(given, header)};
+  FoundInputs found{.model = {}, .platform = {}, .choice = choice_of(given, header, plan.path)};
   if (!found.choice.computed.architecture.empty()) {
     found.model = computed.architecture;
   } else {

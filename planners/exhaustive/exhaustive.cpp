@@ -85,10 +85,8 @@ PlanResult plan_sampled(const PlanRequest& request) {
 void require_replays(const PlanRequest& request) {
   if (!replays_plans(request.options)) return;
   if (request.judge == nullptr) {
-    throw InputError(
-        "planner 'exhaustive' with objective=replayed decides by replays, and a run that changes its plan cannot "
-        "replay others",
-        {}, "re-plan with objective=evaluated");
+    throw InputError("planner 'exhaustive' with objective=replayed decides by replays, and re-planning makes none", {},
+                     "re-plan with objective=evaluated");
   }
   if (!is_asynchronous(request.schedule)) return;
   throw InputError("planner 'exhaustive' with objective=replayed compares the times of iterations, and schedule " +

@@ -176,7 +176,8 @@ bool lacks_products(const Architecture& network, const LayerGraph& graph) {
 
 SailorProfile import_sailor(std::string_view text, const std::string& file_name, const SailorRun& run) {
   if (run.network.tokens == 0) {
-    throw InputError("the network " + quote(run.network.name) + " takes images", {}, "Sailor profiles language models");
+    throw InputError("the network " + quote(run.network.name) + " takes images", {"", 0, 0, "--model"},
+                     "Sailor profiles language models");
   }
   const YamlNode root = parse_yaml(text, file_name);
   const SailorFile file = read_sailor_file(root);

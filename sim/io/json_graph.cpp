@@ -72,7 +72,7 @@ JsonGraph read_json_graph(const YamlNode& root) {
 Seconds read_time_in(const YamlNode& node, const std::string& unit) {
   static_cast<void>(read_number(node));
   const Parsed<Seconds> time = parse_seconds(node.text() + unit);
-  if (!time) node.fail(time.problem, time.hint);
+  if (!time) node.fail_expected("a number of at least 0, in " + unit, time.hint);
   return *time.value;
 }
 
