@@ -16,8 +16,6 @@ extern const PlannerInfo data_parallel_planner;
 
 namespace {
 
-constexpr Bytes kUsualBucket{25 << 20};  ///< that of PyTorch's DistributedDataParallel
-
 PlanResult plan_data_parallel(const PlanRequest& request) {
   require_straight(data_parallel_planner, request);
   Plan plan = empty_plan(data_parallel_planner, request);

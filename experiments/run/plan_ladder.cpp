@@ -8,12 +8,6 @@
 #include <algorithm>
 
 namespace stagecraft {
-namespace {
-
-/// Layers times devices up to which the bound of the class takes well under a second.
-constexpr std::size_t kMostLayersOnDevices = 2000;
-
-}  // namespace
 
 std::optional<PlanLadder> plan_ladder(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                       Seconds evaluated) {

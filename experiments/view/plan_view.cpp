@@ -185,7 +185,8 @@ std::string other_planners(const Planning& planning) {
   const PlannerInfo& planner = *planning.planner;
   const auto& none = std::get<Infeasible>(planning.result);
   const bool lacks_memory = none.excess > Bytes(0) || none.smallest_memory;
-  if (!lacks_memory || planner.cuts_by_memory || planner.takes_any_option) return "";
+  const bool searches = planner.cuts_by_memory || planner.saves_memory;
+  if (!lacks_memory || searches || planner.takes_any_option) return "";
   const bool needs_flush = held_copies(planning.graph) != Copies{};
   std::string names;
   for (const PlannerInfo* other : all_planners()) {

@@ -27,7 +27,7 @@ struct Candidate {
 ///
 /// Idea: no replay takes less than its evaluation, so plans are replayed in the order of their evaluated times, until
 /// the next one takes no less than the best replay. Invariant: after `replay_in_order`, unless the judge's limit is
-/// reached, no plan without a replay is faster than the best one.
+/// reached, no plan that fits is without a replay and faster than the best one.
 class Contest {
  public:
   /// `judge` must outlive it.
@@ -35,7 +35,8 @@ class Contest {
 
   /// Evaluates the plan. False if the judge's limit is reached, or the plan cannot run; it is left out then.
   bool add(Candidate candidate);
-  void replay_in_order();
+  /// Of those that are evaluated to fit, or of those that are not.
+  void replay_in_order(bool that_fit = true);
   /// Replays one that is not replayed yet. Whether it is the best now.
   bool replay(std::size_t position);
 
@@ -51,5 +52,10 @@ class Contest {
   std::vector<Candidate> candidates_;
   std::optional<std::size_t> best_;
 };
+
+/// Adds a draft's plan and, if it does not fit, the plan with the cheapest actions of the request's memory policy. The
+/// candidate that fits and is evaluated to take less than `below`; none if there is none, or if it cannot run.
+std::optional<std::size_t> add_draft(const PlanRequest& request, Contest& contest, const Draft& draft,
+                                     const std::string& origin, Seconds below = kNever);
 
 }  // namespace stagecraft::director

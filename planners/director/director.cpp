@@ -42,9 +42,7 @@ constexpr std::size_t kFewDevices = 64;
 constexpr const char* kQuickPlanners = "data-parallel,gpipe,uniform";
 constexpr std::int64_t kFewEvaluations = 30;
 constexpr std::int64_t kFewReplays = 10;
-/// Layers times devices up to which the bound of a class takes well under a second.
-constexpr std::size_t kMostLayersOnDevices = 2000;
-/// The same up to which the program tries all prices.
+/// Layers times devices up to which the program tries all prices.
 constexpr std::size_t kFewStages = 800;
 
 void require_supported(const PlanRequest& request) {
@@ -57,6 +55,13 @@ void require_supported(const PlanRequest& request) {
   throw InputError("planner 'director': schedule " + quote(schedule) +
                        " does not flush, and director compares the times of iterations",
                    {}, "use a schedule that flushes, such as 1f1b; or leave the choice to the planner");
+}
+
+/// Where all gradients fit into one bucket, it changes nothing.
+std::vector<std::optional<Bytes>> buckets_of(const PlanRequest& request) {
+  const bool is_open = !request.training.gradient_bucket && totals(request.graph).parameters > kUsualBucket;
+  if (!is_open) return {request.training.gradient_bucket};
+  return {kUsualBucket, std::nullopt};
 }
 
 std::vector<ScheduleChoice> schedules_of(const PlanRequest& request) {
@@ -72,19 +77,18 @@ class Direction {
         judge_(*request.judge),
         contest_(judge_),
         costs_(request),
-        schedules_(schedules_of(request)) {}
+        schedules_(schedules_of(request)),
+        buckets_(buckets_of(request)) {}
 
   PlanResult run() {
     ask_others();
-    if (!contest_.best()) return refusal();
     const std::int64_t evaluations = limit("evaluations", kFewEvaluations);
     judge_.limit(evaluations, limit("replays", kFewReplays));
     if (evaluations > 0 && is_connected()) {
-      const NodeCosts nodes(request_, costs_);
-      if (request_.options.flag("program") && !has_many_devices()) run_program(nodes);
-      if (request_.options.flag("moves")) run_search(nodes);
+      if (request_.options.flag("program") && !has_many_devices()) run_program();
+      if (request_.options.flag("moves") && contest_.best()) run_search();
     }
-    return answer();
+    return contest_.best() ? answer() : refusal();
   }
 
  private:
@@ -109,7 +113,13 @@ class Direction {
     }
     seeds_that_run_ = contest_.candidates().size();
     contest_.replay_in_order();
-    if (contest_.best()) seed_time_ = contest_.candidates()[*contest_.best()].time();
+    if (!contest_.best()) contest_.replay_in_order(false);
+    seed_time_ = best_time();
+  }
+
+  /// None before there is a plan.
+  [[nodiscard]] std::optional<Seconds> best_time() const {
+    return contest_.best() ? std::optional(contest_.candidates()[*contest_.best()].time()) : std::nullopt;
   }
 
   [[nodiscard]] PlanResult refusal() {
@@ -121,10 +131,16 @@ class Direction {
     return *std::move(seeds_.refusal);
   }
 
+  void run_program() {
+    const Activity activity("looking for stages that suit the nodes");
+    for (const std::vector<DeviceId>& devices : costs_.device_sets()) run_program(NodeCosts(request_, costs_, devices));
+    contest_.replay_in_order();
+    program_time_ = best_time();
+  }
+
   void run_program(const NodeCosts& nodes) {
     constexpr std::array kCards{1.0, 2.0, 4.0, 8.0};
     constexpr std::array kAllReduces{1.0, 0.5, 2.0};
-    const Activity activity("looking for stages that suit the nodes");
     const bool is_small = costs_.layers() * nodes.devices() <= kFewStages;
     for (const Sharing sharing : {Sharing::Whole, Sharing::Divided, Sharing::Either}) {
       for (const double card : kCards) {
@@ -134,30 +150,27 @@ class Direction {
         }
       }
     }
-    contest_.replay_in_order();
-    program_time_ = contest_.candidates()[*contest_.best()].time();
   }
 
   void add_program(const NodeCosts& nodes, const Prices& prices, Sharing sharing) {
     constexpr double kWorthTrying = 1.3;  // times the best so far
     if (judge_.is_spent()) return;
-    const Seconds best = contest_.candidates()[*contest_.best()].time();
+    const Seconds best = best_time().value_or(nodes.longest());
     const std::vector<NodeStage> stages = best_node_stages(nodes, prices, sharing, best * kWorthTrying);
     if (stages.empty()) return;
     const std::vector<Piece> pieces = dealt(nodes.nodes(), stages);
     if (!made_.insert(pieces).second) return;
     for (const ScheduleChoice& schedule : schedules_) {
-      Draft draft{pieces, schedule};
-      try {
-        contest_.add({fmt::format("node program {}", made_.size()), planned_of(request_, draft), draft});
-      } catch (const InputError&) {  // the schedule refuses the stages
-      }
+      const Draft draft{pieces, schedule, buckets_.front()};
+      add_draft(request_, contest_, draft, fmt::format("node program {}", made_.size()));
     }
   }
 
-  void run_search(const NodeCosts& nodes) {
+  void run_search() {
     const Activity activity("changing the best plans");
-    const MoveSpace space{costs_, nodes.nodes(), schedules_};
+    const std::vector<std::vector<DeviceId>> nodes = nodes_of(request_.platform);
+    const std::vector<NodeRuns> runs = alike_devices(request_.platform);
+    const MoveSpace space{costs_, nodes, runs, schedules_, buckets_};
     Search(request_, space, contest_, judge_, static_cast<std::uint64_t>(request_.options.count("seed"))).run();
     contest_.replay_in_order();
   }
@@ -182,7 +195,7 @@ class Direction {
                        {"replays", judge_.replays()},
                        {"bound_s", bound ? Detail(bound->value()) : Detail()},
                        {"gap", bound ? Detail(best.time() / *bound - 1.0) : Detail()},
-                       {"seed_s", seed_time_.value()},
+                       {"seed_s", seed_time_ ? Detail(seed_time_->value()) : Detail()},
                        {"program_s", program_time_ ? Detail(program_time_->value()) : Detail()},
                        {"seeds", seed_figures()}};
     return judged(request_, std::move(planned));
@@ -216,10 +229,11 @@ class Direction {
   Contest contest_;
   StageCosts costs_;
   std::vector<ScheduleChoice> schedules_;
+  std::vector<std::optional<Bytes>> buckets_;
   Seeds seeds_;
   std::set<std::vector<Piece>> made_;  ///< by the program
   std::size_t seeds_that_run_ = 0;
-  Seconds seed_time_;
+  std::optional<Seconds> seed_time_;
   std::optional<Seconds> program_time_;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "planners/planner.hpp"
+#include "planners/shared/costs/alike_devices.hpp"
 #include "sim/base/index.hpp"
 #include "sim/model/plan.hpp"
 
@@ -26,7 +27,13 @@ struct Piece {
 struct Draft {
   std::vector<Piece> pieces;
   ScheduleChoice schedule;
+  std::optional<Bytes> bucket = std::nullopt;  ///< `Training::gradient_bucket` of the plan; none: the request's
 };
+
+/// The draft with the first names among those with which it is the same, or has only other turns of replicas: of a run
+/// of alike devices, of alike runs of a node and of alike nodes, the first go to the first pieces.
+/// **Cost** O(devices · log devices).
+[[nodiscard]] Draft with_first_names(Draft draft, const std::vector<NodeRuns>& nodes);
 
 /// Less in a fixed order of all drafts.
 [[nodiscard]] bool is_before(const Draft& a, const Draft& b);

@@ -7,7 +7,9 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace stagecraft::director {
@@ -31,24 +33,65 @@ bool move_boundary(Draft& draft, std::size_t piece, std::ptrdiff_t layers) {
   return true;
 }
 
-/// Moves one device, if possible one that shares a node with the stage that gets it.
-bool move_device(Draft& draft, std::size_t from, std::size_t to, const MoveSpace& space) {
-  Piece& giver = draft.pieces[from];
-  Piece& taker = draft.pieces[to];
-  if (from == to || giver.devices.size() < 2) return false;
-  const auto is_near = [&](DeviceId device) {
-    return std::ranges::any_of(space.nodes, [&](const std::vector<DeviceId>& node) {
-      return std::ranges::binary_search(node, device) &&
-             std::ranges::any_of(taker.devices, [&](DeviceId own) { return std::ranges::binary_search(node, own); });
+void move_device(Draft& draft, std::size_t from, std::size_t to, DeviceId device, const StageCosts& costs) {
+  std::erase(draft.pieces[from].devices, device);
+  draft.pieces[to].devices.push_back(device);
+  settle(draft.pieces[from], costs);
+  settle(draft.pieces[to], costs);
+}
+
+/// Those of the piece that share a node with another one.
+std::vector<DeviceId> near(const Piece& piece, const Piece& other, const MoveSpace& space) {
+  std::vector<DeviceId> devices;
+  for (const std::vector<DeviceId>& node : space.nodes) {
+    const auto is_in = [&](DeviceId device) { return std::ranges::binary_search(node, device); };
+    if (std::ranges::any_of(other.devices, is_in))
+      std::ranges::copy_if(piece.devices, std::back_inserter(devices), is_in);
+  }
+  return devices;
+}
+
+std::vector<DeviceId> idle_devices(const Draft& draft, const MoveSpace& space) {
+  const auto has = [](const Piece& piece, DeviceId device) { return std::ranges::count(piece.devices, device) > 0; };
+  std::vector<DeviceId> idle;
+  for (const std::vector<DeviceId>& node : space.nodes) {
+    std::ranges::copy_if(node, std::back_inserter(idle), [&](DeviceId device) {
+      return std::ranges::none_of(draft.pieces, [&](const Piece& piece) { return has(piece, device); });
     });
+  }
+  return idle;
+}
+
+/// The first of those that share a node and are equally fast.
+std::vector<DeviceId> one_of_each(const std::vector<DeviceId>& devices, const MoveSpace& space) {
+  std::set<std::pair<std::size_t, double>> seen;
+  std::vector<DeviceId> first;
+  for (std::size_t node = 0; node < space.nodes.size(); ++node) {
+    for (const DeviceId device : space.nodes[node]) {
+      if (std::ranges::count(devices, device) == 0) continue;
+      if (seen.emplace(node, space.costs.factor(device)).second) first.push_back(device);
+    }
+  }
+  return first;
+}
+
+/// Without one of its devices, with an idle one, and with an idle one in place of one.
+void add_with_idle(const Draft& draft, std::size_t piece, const MoveSpace& space, std::vector<Draft>& all) {
+  const std::vector<DeviceId> idle = one_of_each(idle_devices(draft, space), space);
+  const auto add = [&](std::optional<DeviceId> less, std::optional<DeviceId> more) {
+    Draft changed = draft;
+    std::vector<DeviceId>& devices = changed.pieces[piece].devices;
+    if (less) std::erase(devices, *less);
+    if (more) devices.push_back(*more);
+    if (devices.empty()) return;
+    settle(changed.pieces[piece], space.costs);
+    all.push_back(std::move(changed));
   };
-  auto chosen = std::ranges::find_if(giver.devices, is_near);
-  if (chosen == giver.devices.end()) --chosen;
-  taker.devices.push_back(*chosen);
-  giver.devices.erase(chosen);
-  settle(giver, space.costs);
-  settle(taker, space.costs);
-  return true;
+  for (const DeviceId device : idle) add({}, device);
+  for (const DeviceId own : one_of_each(draft.pieces[piece].devices, space)) {
+    add(own, {});
+    for (const DeviceId device : idle) add(own, device);
+  }
 }
 
 class Mover {
@@ -62,9 +105,9 @@ class Mover {
       std::size_t percent;
       bool (Mover::*change)();
     };
-    static constexpr std::array kKinds{Kind{23, &Mover::boundary}, Kind{23, &Mover::devices}, Kind{9, &Mover::merge},
+    static constexpr std::array kKinds{Kind{22, &Mover::boundary}, Kind{22, &Mover::devices}, Kind{9, &Mover::merge},
                                        Kind{12, &Mover::split},    Kind{9, &Mover::swap},     Kind{9, &Mover::deal},
-                                       Kind{7, &Mover::share},     Kind{4, &Mover::schedule}, Kind{4, &Mover::idle}};
+                                       Kind{7, &Mover::share},     Kind{4, &Mover::schedule}, Kind{6, &Mover::idle}};
     std::size_t drawn = random_.below(100);
     for (const Kind& kind : kKinds) {
       if (drawn < kind.percent) return (this->*kind.change)() ? std::optional(std::move(draft_)) : std::nullopt;
@@ -103,10 +146,14 @@ class Mover {
 
   bool devices() {
     constexpr double kThenDeal = 0.4;
+    constexpr double kFromAnyNode = 0.3;
     const std::size_t to = busy_stage();
     const auto laziest = static_cast<std::size_t>(std::ranges::min_element(loads_) - loads_.begin());
     const std::size_t from = random_.below(2) == 0 ? laziest : random_.below(count());
-    if (!move_device(draft_, from, to, space_)) return false;
+    if (from == to || draft_.pieces[from].devices.size() < 2) return false;
+    std::vector<DeviceId> choice = near(draft_.pieces[from], draft_.pieces[to], space_);
+    if (choice.empty() || random_.part() < kFromAnyNode) choice = draft_.pieces[from].devices;
+    move_device(draft_, from, to, choice[random_.below(choice.size())], space_.costs);
     if (random_.part() < kThenDeal) deal();
     return true;
   }
@@ -124,7 +171,7 @@ class Mover {
     return true;
   }
 
-  /// Devices follow the work of both parts.
+  /// Devices mostly follow the work of both parts, of which each may share its microbatches in another way.
   bool split() {
     const std::size_t stage = busy_stage();
     Piece first = draft_.pieces[stage];
@@ -135,12 +182,18 @@ class Mover {
     const auto work = [&](const Piece& piece) { return space_.costs.forward(piece.begin, piece.end, 1, false); };
     const double part = work(first) / std::max(work(first) + work(second), 1e-30);
     const auto wanted = static_cast<std::size_t>(std::lround(part * static_cast<double>(devices)));
-    const std::size_t own = std::clamp<std::size_t>(wanted, 1, devices - 1);
+    const std::size_t own =
+        random_.below(3) == 0 ? 1 + random_.below(devices - 1) : std::clamp<std::size_t>(wanted, 1, devices - 1);
     const auto middle = first.devices.begin() + static_cast<std::ptrdiff_t>(own);
     second.devices.assign(middle, first.devices.end());
     first.devices.erase(middle, first.devices.end());
-    settle(first, space_.costs);
-    settle(second, space_.costs);
+    if (first.devices.size() == second.devices.size() && random_.below(2) == 0)
+      std::swap(first.devices, second.devices);
+    const std::size_t sharing = random_.below(4);
+    for (Piece* half : {&first, &second}) {
+      if (sharing == 0 || (sharing == 1 && random_.below(2) == 0)) half->divides = !half->divides;
+      settle(*half, space_.costs);
+    }
     draft_.pieces[stage] = std::move(first);
     draft_.pieces.insert(draft_.pieces.begin() + static_cast<std::ptrdiff_t>(stage) + 1, std::move(second));
     return true;
@@ -162,12 +215,16 @@ class Mover {
     return true;
   }
 
-  /// Deals the devices in use anew: in platform order from one of them on, or backwards, over nodes in turn, or the
-  /// largest stages into whole nodes.
+  /// Deals the devices in use, or as many of the fastest, anew: in platform order from one of them on, or backwards,
+  /// over nodes in turn, or the largest stages into whole nodes.
   bool deal() {
     const std::size_t way = random_.below(4);
+    const std::vector<DeviceId> idle = idle_devices(draft_, space_);
+    const std::vector<DeviceId> left = idle.empty() || random_.below(2) == 0 ? idle : slowest(idle.size());
     std::vector<std::vector<DeviceId>> used = space_.nodes;
-    for (std::vector<DeviceId>& node : used) std::erase_if(node, [&](DeviceId device) { return !is_used(device); });
+    for (std::vector<DeviceId>& node : used) {
+      std::erase_if(node, [&](DeviceId device) { return std::ranges::count(left, device) > 0; });
+    }
     if (way == 3) return deal_into_nodes(used);
     std::vector<DeviceId> order;
     if (way == 2) {
@@ -187,9 +244,12 @@ class Mover {
     return true;
   }
 
-  [[nodiscard]] bool is_used(DeviceId device) const {
-    return std::ranges::any_of(draft_.pieces,
-                               [&](const Piece& piece) { return std::ranges::count(piece.devices, device) > 0; });
+  /// So many devices, the last ones of those that are equally fast.
+  [[nodiscard]] std::vector<DeviceId> slowest(std::size_t count) const {
+    std::vector<DeviceId> all;
+    for (const std::vector<DeviceId>& node : space_.nodes) all.insert(all.end(), node.begin(), node.end());
+    std::ranges::stable_sort(all, {}, [&](DeviceId device) { return space_.costs.factor(device); });
+    return {all.end() - static_cast<std::ptrdiff_t>(count), all.end()};
   }
 
   static std::vector<DeviceId> in_turn(const std::vector<std::vector<DeviceId>>& nodes) {
@@ -225,21 +285,36 @@ class Mover {
     return true;
   }
 
+  /// Fewer devices, idle ones more, or an idle one in place of one.
   bool idle() {
     Piece& piece = draft_.pieces[busy_stage()];
-    if (random_.below(2) == 0) {
-      if (piece.devices.size() < 2) return false;
-      piece.devices.erase(piece.devices.begin() + static_cast<std::ptrdiff_t>(random_.below(piece.devices.size())));
+    const std::size_t way = random_.below(3);
+    std::vector<DeviceId> idle = idle_devices(draft_, space_);
+    if (way == 0 ? piece.devices.size() < 2 : idle.empty()) return false;
+    if (way == 0) {
+      take_some(piece.devices, piece.devices.size() - 1);
     } else {
-      std::vector<DeviceId> idle;
-      for (const std::vector<DeviceId>& node : space_.nodes) {
-        std::ranges::copy_if(node, std::back_inserter(idle), [&](DeviceId device) { return !is_used(device); });
-      }
-      if (idle.empty()) return false;
-      piece.devices.push_back(idle[random_.below(idle.size())]);
+      if (way == 1) take_some(piece.devices, 1);
+      const std::vector<DeviceId> more = take_some(idle, way == 1 ? 1 : idle.size());
+      piece.devices.insert(piece.devices.end(), more.begin(), more.end());
     }
     settle(piece, space_.costs);
     return true;
+  }
+
+  /// Takes one device, or all that share its node, but `most`.
+  std::vector<DeviceId> take_some(std::vector<DeviceId>& devices, std::size_t most) {
+    const DeviceId first = devices[random_.below(devices.size())];
+    std::vector<DeviceId> some{first};
+    if (random_.below(2) == 0) {
+      const auto has = [&](const std::vector<DeviceId>& node) { return std::ranges::binary_search(node, first); };
+      const std::vector<DeviceId>& node = *std::ranges::find_if(space_.nodes, has);
+      for (const DeviceId device : devices) {
+        if (some.size() < most && device != first && std::ranges::binary_search(node, device)) some.push_back(device);
+      }
+    }
+    std::erase_if(devices, [&](DeviceId device) { return std::ranges::count(some, device) > 0; });
+    return some;
   }
 
   Draft draft_;
@@ -251,7 +326,9 @@ class Mover {
 }  // namespace
 
 std::optional<Draft> moved(const Draft& draft, const MoveSpace& space, Random& random) {
-  return Mover(draft, space, random).move();
+  std::optional<Draft> changed = Mover(draft, space, random).move();
+  if (changed) changed->bucket = space.buckets.front();
+  return changed;
 }
 
 std::vector<Draft> neighbours(const Draft& draft, const MoveSpace& space) {
@@ -273,9 +350,12 @@ std::vector<Draft> neighbours(const Draft& draft, const MoveSpace& space) {
   for (std::size_t from = 0; from < count; ++from) {
     for (std::size_t to = 0; to < count; ++to) {
       const std::size_t apart = from > to ? from - to : to - from;
-      if (count > kFew && apart > kNear) continue;
-      Draft changed = draft;
-      add_if(move_device(changed, from, to, space), std::move(changed));
+      if (from == to || draft.pieces[from].devices.size() < 2 || (count > kFew && apart > kNear)) continue;
+      for (const DeviceId device : one_of_each(draft.pieces[from].devices, space)) {
+        Draft changed = draft;
+        move_device(changed, from, to, device, space.costs);
+        all.push_back(std::move(changed));
+      }
     }
   }
   for (std::size_t piece = 0; piece < count; ++piece) {
@@ -283,9 +363,13 @@ std::vector<Draft> neighbours(const Draft& draft, const MoveSpace& space) {
     changed.pieces[piece].divides = !changed.pieces[piece].divides;
     settle(changed.pieces[piece], space.costs);
     add_if(changed.pieces[piece] != draft.pieces[piece], std::move(changed));
+    add_with_idle(draft, piece, space, all);
   }
   for (const ScheduleChoice& schedule : space.schedules) {
-    add_if(schedule != draft.schedule, Draft{draft.pieces, schedule});
+    add_if(schedule != draft.schedule, Draft{draft.pieces, schedule, draft.bucket});
+  }
+  for (const std::optional<Bytes>& bucket : space.buckets) {
+    add_if(bucket != draft.bucket, Draft{draft.pieces, draft.schedule, bucket});
   }
   return all;
 }

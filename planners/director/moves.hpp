@@ -30,18 +30,22 @@ class Random {
 struct MoveSpace {
   const StageCosts& costs;
   const std::vector<std::vector<DeviceId>>& nodes;
-  std::vector<ScheduleChoice> schedules;  ///< that a draft may have
+  const std::vector<NodeRuns>& runs;                 ///< drafts that differ in names only are tried once
+  std::vector<ScheduleChoice> schedules;             ///< that a draft may have
+  std::vector<std::optional<Bytes>> buckets = {{}};  ///< likewise; what `moved` makes has the first
 };
 
 /// Changes the draft a little, by a move drawn at random: the boundary of two stages by one, two or four layers; a
 /// device from one stage to another, after which all may be dealt anew; two stages become one, or one becomes two;
-/// devices, or all devices of two stages, change places; devices are dealt anew over nodes; replicas take turns or
-/// divide each microbatch; another schedule; an idle device more, or one less. The stages that compute longest are
-/// changed most often. None where the move that is drawn changes nothing.
+/// devices, or all devices of two stages, change places; devices are dealt anew over nodes, the same ones or the
+/// fastest; replicas take turns or divide each microbatch; another schedule; idle devices more, fewer devices, or an
+/// idle one in place of one. The stages that compute longest are changed most often. None where the move that is drawn
+/// changes nothing.
 /// **Cost** O(layers + devices).
 [[nodiscard]] std::optional<Draft> moved(const Draft& draft, const MoveSpace& space, Random& random);
 
-/// All single moves of boundaries, of devices between stages, of ways to share and of schedules, in a fixed order.
+/// All single moves of boundaries, of devices between stages, of idle devices, of ways to share, of schedules and of
+/// buckets, in a fixed order. Devices of a node that are equally fast count as one.
 [[nodiscard]] std::vector<Draft> neighbours(const Draft& draft, const MoveSpace& space);
 
 }  // namespace stagecraft::director

@@ -14,6 +14,15 @@ double seconds_per_byte(const SmallestBandwidth& smallest) {
   return smallest.bandwidth ? 1.0 / smallest.bandwidth->value() : 0.0;
 }
 
+std::vector<std::vector<DeviceId>> nodes_with(const Platform& platform, const std::vector<DeviceId>& devices) {
+  std::vector<std::vector<DeviceId>> nodes = nodes_of(platform);
+  for (std::vector<DeviceId>& node : nodes) {
+    std::erase_if(node, [&](DeviceId device) { return std::ranges::count(devices, device) == 0; });
+  }
+  std::erase_if(nodes, [](const std::vector<DeviceId>& node) { return node.empty(); });
+  return nodes;
+}
+
 /// The first devices of each node in turn, as many as there are replicas.
 std::vector<DeviceId> dealt_over_nodes(const std::vector<std::vector<DeviceId>>& nodes, std::size_t replicas) {
   std::vector<DeviceId> devices;
@@ -28,15 +37,17 @@ std::vector<DeviceId> dealt_over_nodes(const std::vector<std::vector<DeviceId>>&
 
 }  // namespace
 
-NodeCosts::NodeCosts(const PlanRequest& request, const StageCosts& costs)
+NodeCosts::NodeCosts(const PlanRequest& request, const StageCosts& costs, const std::vector<DeviceId>& devices)
     : request_(request),
       costs_(costs),
-      devices_(request.platform.devices.size()),
-      nodes_(nodes_of(request.platform)),
-      capacity_(smallest_capacity(request.platform)),
+      devices_(devices.size()),
+      nodes_(nodes_with(request.platform, devices)),
+      hides_exchanges_(!request.training.gradient_bucket || request.training.bucket() > Bytes(0)),
+      capacity_(request.platform.capacity(devices.front())),
       exchange_(update_exchange(request.training)) {
   Seconds longest{-1};
-  for (const DeviceId device : indices(request.platform.devices)) {
+  for (const DeviceId device : devices) {
+    capacity_ = std::min(capacity_, request.platform.capacity(device));
     factor_ = std::max(factor_, costs.factor(device));
     overhead_ = std::max(overhead_, costs.pass_overhead(device));
     const Seconds step = slowest_update(request.platform, request.training, {device}, Bytes(1'000'000'000));
@@ -84,10 +95,19 @@ NodeCosts::Stage NodeCosts::stage(std::size_t begin, std::size_t end, std::size_
   const auto priced = [&](Bytes bytes) { return prices.all_reduce * ring(static_cast<double>(bytes.value())); };
   stage.load = std::max(stage.load, costs_.rounds(replicas, divides) * exchange_.each_time(weights, priced));
   const double reduced = exchange_.reduced(weights, priced);
-  const bool is_hidden = request_.training.bucket() > Bytes(0);
-  stage.flush += is_hidden ? std::max(0.0, reduced - backward) : reduced;
+  stage.flush += hides_exchanges_ ? std::max(0.0, reduced - backward) : reduced;
   stage.flush += exchange_.gathered_after(weights, priced);
   return stage;
+}
+
+Seconds NodeCosts::longest() const {
+  const Stage whole = stage(0, costs_.layers(), 1, false, false, {});
+  const auto all_layers = static_cast<double>(costs_.layers());
+  double bytes = 0.0;
+  for (std::size_t at = 1; at < costs_.layers(); ++at) bytes += costs_.cut_bytes(at);
+  const double transfers = 2.0 * bytes * std::max(inside_, card_);
+  const double overheads = 2.0 * overhead_ * all_layers;
+  return Seconds(whole.load + whole.flush + static_cast<double>(costs_.microbatches()) * (transfers + overheads));
 }
 
 bool NodeCosts::fits(std::size_t begin, std::size_t end, std::size_t replicas) const {

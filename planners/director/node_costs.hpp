@@ -17,8 +17,8 @@ struct Prices {
   double all_reduce = 1.0;  ///< of the exchange of gradients
 };
 
-/// What stages cost that lie in one node or are spread over nodes, where nodes count as equal and devices as slow as
-/// the slowest. All times are in seconds.
+/// What stages cost on some devices of a platform that lie in one node or are spread over nodes, where nodes count as
+/// equal and devices as slow as the slowest of them. All times are in seconds.
 class NodeCosts {
  public:
   /// Of a stage with its devices.
@@ -29,8 +29,8 @@ class NodeCosts {
     double flush = 0.0;    ///< what its exchange of gradients and its update take beyond the last backward
   };
 
-  /// Both must outlive it. **Throws** InputError if two devices are not connected.
-  NodeCosts(const PlanRequest& request, const StageCosts& costs);
+  /// `request` and `costs` must outlive it. **Throws** InputError if two of the devices are not connected.
+  NodeCosts(const PlanRequest& request, const StageCosts& costs, const std::vector<DeviceId>& devices);
 
   [[nodiscard]] const StageCosts& layers() const { return costs_; }
   [[nodiscard]] std::size_t devices() const { return devices_; }
@@ -43,6 +43,8 @@ class NodeCosts {
 
   [[nodiscard]] Stage stage(std::size_t begin, std::size_t end, std::size_t replicas, bool divides, bool is_spread,
                             const Prices& prices) const;
+  /// The time of an iteration of any stages without replicas, one microbatch after the other.
+  [[nodiscard]] Seconds longest() const;
   /// Whether the parameters with their copies fit. If not, no stage with more layers before it does.
   [[nodiscard]] bool fits(std::size_t begin, std::size_t end, std::size_t replicas) const;
 
@@ -56,6 +58,7 @@ class NodeCosts {
   std::size_t devices_;
   std::vector<std::vector<DeviceId>> nodes_;
   std::size_t node_size_ = 1;
+  bool hides_exchanges_;
   double factor_ = 0.0;    ///< of the slowest device
   double overhead_ = 0.0;  ///< the largest of a pass
   DeviceId slowest_to_update_;

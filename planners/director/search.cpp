@@ -1,11 +1,7 @@
 #include "planners/director/search.hpp"
 
-#include "planners/shared/savings/memory_policy.hpp"
-#include "sim/base/error.hpp"
-
 #include <algorithm>
 #include <utility>
-#include <variant>
 
 namespace stagecraft::director {
 namespace {
@@ -14,7 +10,7 @@ constexpr std::size_t kParents = 8;
 constexpr std::ptrdiff_t kParentsOfOneOrigin = 3;
 constexpr std::size_t kChildren = 20;
 constexpr std::size_t kReplays = 4;  ///< of the children of a round
-constexpr int kPatience = 400;       ///< rounds without a gain
+constexpr int kPatience = 1200;      ///< rounds without a gain
 constexpr double kNearBest = 1.15;   ///< times the best: what is evaluated to be slower is not replayed
 
 }  // namespace
@@ -25,7 +21,7 @@ Search::Search(const PlanRequest& request, const MoveSpace& space, Contest& cont
   for (std::size_t i = 0; i < contest.candidates().size(); ++i) {
     const Candidate& candidate = contest.candidates()[i];
     if (!candidate.draft) continue;
-    seen_.insert(*candidate.draft);
+    seen_.insert(with_first_names(*candidate.draft, space.runs));
     add_parent(i);
   }
 }
@@ -61,27 +57,13 @@ std::optional<Draft> Search::child_of(const Draft& parent) {
   return child;
 }
 
-/// The candidate that the draft has become, if it was not judged before and may take less than `below`. One that does
-/// not fit gets the actions of the memory policy first.
-std::optional<std::size_t> Search::judge(const Draft& draft, Seconds below, const std::string& origin) {
+/// The candidate that the draft has become, if it was not judged before and may take less than `below`.
+std::optional<std::size_t> Search::judge(const Draft& child, Seconds below, const std::string& origin) {
+  const Draft draft = with_first_names(child, space_.runs);
   const auto load = [&](const Piece& piece) { return Seconds(space_.costs.load(piece)); };
   if (std::ranges::any_of(draft.pieces, [&](const Piece& piece) { return load(piece) >= below; })) return std::nullopt;
   if (!seen_.insert(draft).second) return std::nullopt;
-  try {
-    if (!contest_.add({origin, planned_of(request_, draft), draft})) return std::nullopt;
-    const std::size_t added = contest_.candidates().size() - 1;
-    const Verdict found = contest_.candidates()[added].evaluated;
-    if (found.time >= below) return std::nullopt;
-    if (found.fits) return added;
-    PlanResult saved = judged_with_savings(request_, contest_.candidates()[added].planned);
-    auto* planned = std::get_if<Planned>(&saved);
-    if (planned == nullptr || !contest_.add({origin, std::move(*planned), draft})) return std::nullopt;
-  } catch (const InputError&) {  // the schedule refuses the stages
-    return std::nullopt;
-  }
-  const Candidate& added = contest_.candidates().back();
-  if (added.evaluated.time >= below || !added.evaluated.fits) return std::nullopt;
-  return contest_.candidates().size() - 1;
+  return add_draft(request_, contest_, draft, origin, below);
 }
 
 /// Replays a candidate, which may become a parent. Whether it is the best now.

@@ -23,8 +23,8 @@ class Search {
   Search(const PlanRequest& request, const MoveSpace& space, Contest& contest, const CountedJudge& judge,
          std::uint64_t seed);
 
-  /// Until 400 rounds have found nothing better, and then 400 with children that may be slower than their parents; or
-  /// until the judge's limit is reached. Then tries all neighbours of the best.
+  /// Until 1,200 rounds have found nothing better, and then 1,200 with children that may be slower than their parents;
+  /// or until the judge's limit is reached. Then tries all neighbours of the best.
   void run();
 
  private:
@@ -37,7 +37,7 @@ class Search {
   [[nodiscard]] std::optional<Draft> child_of(const Draft& parent);
   bool round(bool accepts_slower);
   void polish();
-  [[nodiscard]] std::optional<std::size_t> judge(const Draft& draft, Seconds below, const std::string& origin);
+  [[nodiscard]] std::optional<std::size_t> judge(const Draft& child, Seconds below, const std::string& origin);
   bool replay(std::size_t candidate);
 
   const PlanRequest& request_;

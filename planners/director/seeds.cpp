@@ -39,6 +39,17 @@ const std::vector<Variant>& further_variants() {
   return kVariants;
 }
 
+const PlannerInfo& seed_planner(const std::string& name) {
+  std::vector<std::string> known{"all"};
+  for (const PlannerInfo* planner : all_planners()) {
+    if (wants_judge(*planner, parse_options(*planner, {}))) continue;
+    if (planner->name == name) return *planner;
+    known.push_back(planner->name);
+  }
+  throw InputError("option 'seeds' of planner 'director' is all, or names of planners with commas, not " + quote(name),
+                   {}, suggest_name(name, known));
+}
+
 std::vector<const PlannerInfo*> planners_of(const std::string& names) {
   std::vector<const PlannerInfo*> planners;
   if (names == "all") {
@@ -46,12 +57,7 @@ std::vector<const PlannerInfo*> planners_of(const std::string& names) {
     return planners;
   }
   std::istringstream list(names);
-  for (std::string name; std::getline(list, name, ',');) {
-    const PlannerInfo& planner = find_planner(name);
-    if (wants_judge(planner, parse_options(planner, {})))
-      throw InputError("planner " + quote(name) + " cannot begin with plans of its own");
-    planners.push_back(&planner);
-  }
+  for (std::string name; std::getline(list, name, ',');) planners.push_back(&seed_planner(name));
   return planners;
 }
 

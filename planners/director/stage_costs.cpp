@@ -6,6 +6,7 @@
 #include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace stagecraft::director {
 
@@ -38,6 +39,23 @@ double StageCosts::backward(std::size_t begin, std::size_t end, std::size_t repl
 double StageCosts::rounds(std::size_t replicas, bool divides) const {
   const auto count = static_cast<std::int64_t>(divides ? 1 : replicas);
   return static_cast<double>((microbatches_ + count - 1) / count);
+}
+
+std::vector<std::vector<DeviceId>> StageCosts::device_sets() const {
+  constexpr std::size_t kMostSets = 4;
+  const std::set<double> factors(factors_.begin(), factors_.end());
+  const auto as_fast_as = [&](double factor) {
+    std::vector<DeviceId> devices;
+    for (const DeviceId device : indices(factors_)) {
+      if (factors_[device] <= factor) devices.push_back(device);
+    }
+    return devices;
+  };
+  std::vector<std::vector<DeviceId>> sets{as_fast_as(*factors.rbegin())};
+  for (const double factor : factors) {
+    if (factor < *factors.rbegin() && sets.size() < kMostSets) sets.push_back(as_fast_as(factor));
+  }
+  return sets;
 }
 
 double StageCosts::load(const Piece& piece) const {

@@ -38,6 +38,9 @@ class StageCosts {
   [[nodiscard]] double factor(DeviceId device) const { return factors_[device]; }
   [[nodiscard]] double pass_overhead(DeviceId device) const { return overheads_[device]; }
 
+  /// All devices, and then, the fastest first, those that are at least as fast as some are: three such sets at most.
+  [[nodiscard]] std::vector<std::vector<DeviceId>> device_sets() const;
+
   /// What the busiest replica of the piece computes in an iteration; of devices that are not equally fast, at least,
   /// with shares by their speeds. **Cost** O(devices).
   [[nodiscard]] double load(const Piece& piece) const;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "planners/shared/costs/alike_devices.hpp"
 #include "sim/base/index.hpp"
 #include "sim/model/platform.hpp"
 
@@ -9,25 +10,8 @@
 
 namespace stagecraft::exhaustive {
 
-/// The devices of a node as runs of alike ones. Of a run, stages take the first devices that are free: any others of it
-/// would be the same plan with other names.
-struct NodeRuns {
-  std::vector<std::size_t> sizes;  ///< of its runs, in platform order
-  /// Whether all is the same if this node and the one before it change names. Then this one is used no earlier than
-  /// that one, unless a stage lies in both, whose devices would be in another order.
-  bool is_like_last = false;
-  friend bool operator==(const NodeRuns&, const NodeRuns&) = default;
-};
-
 /// All devices as if they were one run: stages take them in platform order.
 [[nodiscard]] std::vector<NodeRuns> in_platform_order(const Platform& platform);
-
-/// The runs of a platform, by what is certain. Devices next to each other are a run if one switch joins them in a node,
-/// they are of one kind and equally fast, with as much memory, and they have one NIC and host link. Nodes next to each
-/// other are alike if they are of one kind and their devices are in all this. Elsewhere, and where the network is
-/// neither a switch nor a link for each pair of nodes, or a link is not as its file says, each device is a run.
-/// **Cost** O(devices + links).
-[[nodiscard]] std::vector<NodeRuns> alike_devices(const Platform& platform);
 
 /// What stages have left of devices.
 struct FreeDevices {

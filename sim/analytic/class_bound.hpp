@@ -35,6 +35,9 @@ struct ClassBoundOptions {
   bool splits_backwards = true;  ///< the class has schedules that run the halves of a backward apart
 };
 
+/// Layers times devices up to which the bound of a class takes well under a second.
+inline constexpr std::size_t kMostLayersOnDevices = 2000;
+
 /// The larger one of two bounds.
 ///
 /// *Work*: the time of all layers divided among all devices by their speeds. It holds for other plans, too.

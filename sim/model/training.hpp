@@ -15,6 +15,7 @@ enum class StashConvention {
   Input,     ///< the bytes of its inputs and nothing else, as in MadPipe's formula
 };
 
+inline constexpr Bytes kUsualBucket{25 << 20};   ///< of PyTorch's DistributedDataParallel; `Training::gradient_bucket`
 inline constexpr std::int64_t kMostDivided = 3;  ///< `Training::zero` at most
 
 /// What training does besides the forwards and backwards of a plan (docs/reference/formats/plan.md): the memory that it

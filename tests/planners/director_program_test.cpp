@@ -105,7 +105,7 @@ TEST_CASE("node program: in one node it finds the least time of all stages and r
     const Platform platform = cluster(1, 2 + seed % 3);
     const PlanRequest request{graph, platform, {"1f1b", {}}, 6, {}, Options({})};
     const director::StageCosts layers(request);
-    const director::NodeCosts costs(request, layers);
+    const director::NodeCosts costs(request, layers, all_devices(platform));
     const double least = AllStages(costs).least();
     const auto stages = best_node_stages(costs, {}, director::Sharing::Either, Seconds(2.0 * least));
     REQUIRE_FALSE(stages.empty());
@@ -132,7 +132,7 @@ TEST_CASE("node program: stages cover the layers, segments lie in nodes, and dea
     const Platform platform = cluster(2 + seed % 2, 2 + seed % 3);
     const PlanRequest request{graph, platform, {"1f1b", {}}, 8, {}, Options({})};
     const director::StageCosts layers(request);
-    const director::NodeCosts costs(request, layers);
+    const director::NodeCosts costs(request, layers, all_devices(platform));
     for (const auto sharing : {director::Sharing::Whole, director::Sharing::Divided}) {
       const auto stages = best_node_stages(costs, {2.0, 1.0}, sharing, Seconds(1e4));
       REQUIRE_FALSE(stages.empty());
@@ -156,7 +156,7 @@ TEST_CASE("node program: of many layers some cuts are tried, where few bytes cro
   const Platform platform = cluster(2, 8);
   const PlanRequest request{graph, platform, {"1f1b", {}}, 8, {}, Options({})};
   const director::StageCosts layers(request);
-  const director::NodeCosts costs(request, layers);
+  const director::NodeCosts costs(request, layers, all_devices(platform));
   const auto stages = best_node_stages(costs, {}, director::Sharing::Whole, Seconds(1e6));
   REQUIRE(stages.size() > 1);
   check_cover({dealt(costs.nodes(), stages), {"1f1b", {}}}, 3000, platform);
@@ -179,14 +179,33 @@ TEST_CASE("dealing: segments go whole into the tightest node, and the rest to sp
   CHECK(pieces[1].devices == std::vector{DeviceId(1), DeviceId(2), DeviceId(3)});
 }
 
+TEST_CASE("moves: of drafts with other names only the first one is tried") {
+  const std::vector<NodeRuns> runs = {{{2, 2}, false, {0, 1}}, {{2, 2}, true, {0, 1}}, {{1, 1}, false, {0, 0}}};
+  const auto of = [](std::vector<std::vector<std::uint32_t>> devices) {
+    director::Draft draft{{}, {"1f1b", {}}};
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      std::vector<DeviceId> ids(devices[i].begin(), devices[i].end());
+      draft.pieces.push_back({i, i + 1, std::move(ids), false});
+    }
+    return draft;
+  };
+  const auto named = [&](std::vector<std::vector<std::uint32_t>> devices) {
+    return director::with_first_names(of(std::move(devices)), runs).pieces;
+  };
+  CHECK(named({{7}, {4, 5}}) == of({{0}, {2, 3}}).pieces);
+  CHECK(named({{2, 5}, {6, 8}}) == of({{0, 4}, {2, 8}}).pieces);
+  CHECK(named({{9}, {8}}) == of({{9}, {8}}).pieces);
+}
+
 TEST_CASE("moves: a changed draft covers the layers, on different devices") {
   std::mt19937 chains(7);
   const LayerGraph graph = random_chain(chains, 9);
   const Platform platform = cluster(2, 4);
   const PlanRequest request{graph, platform, {"1f1b", {}}, 8, {}, Options({})};
   const director::StageCosts costs(request);
-  const director::NodeCosts nodes(request, costs);
-  const director::MoveSpace space{costs, nodes.nodes(), {{"1f1b", {}}, {"gpipe", {}}}};
+  const std::vector<std::vector<DeviceId>> nodes = nodes_of(platform);
+  const std::vector<NodeRuns> runs = alike_devices(platform);
+  const director::MoveSpace space{costs, nodes, runs, {{"1f1b", {}}, {"gpipe", {}}}, {std::nullopt, kUsualBucket}};
   director::Random random(1);
   director::Draft draft{{{0, 9, {DeviceId(0), DeviceId(1), DeviceId(2), DeviceId(3), DeviceId(4)}, false}},
                         {"1f1b", {}}};

@@ -193,7 +193,8 @@ TEST_CASE("director: a search changes what it can, though the best plan is none 
   const PlanRequest request = request_for(graph, platform, &judge);
   const director::StageCosts costs(request);
   const std::vector<std::vector<DeviceId>> nodes = {{DeviceId(0), DeviceId(1), DeviceId(2)}};
-  const director::MoveSpace space{costs, nodes, {{"1f1b", {}}}};
+  const std::vector<NodeRuns> runs = alike_devices(platform);
+  const director::MoveSpace space{costs, nodes, runs, {{"1f1b", {}}}};
   const director::Draft alone{{{0, 6, {DeviceId(0)}, false}}, {"1f1b", {}}};
   for (const bool has_draft : {false, true}) {
     CAPTURE(has_draft);

@@ -228,6 +228,21 @@ TEST_CASE("exhaustive: on any devices it is never slower than in platform order,
   CHECK(faster > 0);
 }
 
+TEST_CASE("exhaustive: of a PCIe tree devices of a switch are alike, and so are switches of a socket") {
+  const auto node = [](std::uint32_t on_switch, std::uint32_t switches_per_socket) {
+    PlatformSpec spec = cluster_of(1, 8, 5.0);
+    const LinkSpec link = test::link_of(5);
+    std::get<NodeForm>(spec.form).node_kinds[NodeKindId(0)].interconnect->shape =
+        PcieNode{on_switch, link, switches_per_socket, link};
+    return alike_devices(build_platform(std::move(spec))).front();
+  };
+  CHECK(node(2, 0) == NodeRuns{{2, 2, 2, 2}, false, {0, 1, 1, 1}});
+  CHECK(node(2, 2) == NodeRuns{{2, 2, 2, 2}, false, {0, 1, 0, 1}});
+  CHECK(node(1, 0) == NodeRuns{{8}, false, {0}});
+  CHECK(node(1, 4) == NodeRuns{{4, 4}, false, {0, 0}});
+  CHECK(node(8, 0) == NodeRuns{{8}, false, {0}});
+}
+
 TEST_CASE("exhaustive: devices are alike only where that is certain") {
   const auto sizes = [](const Platform& platform) {
     std::vector<std::vector<std::size_t>> all;
@@ -236,20 +251,24 @@ TEST_CASE("exhaustive: devices are alike only where that is certain") {
   };
   using Sizes = std::vector<std::vector<std::size_t>>;
   const Platform plain = build_platform(cluster_of(2, 3, 5.0));
-  CHECK(alike_devices(plain) == std::vector<NodeRuns>{{{3}, false}, {{3}, true}});
+  CHECK(alike_devices(plain) == std::vector<NodeRuns>{{{3}, false, {0}}, {{3}, true, {0}}});
   CHECK(sizes(flat_platform(2)) == Sizes{{1}, {1}});
   Platform slow = plain;
   slow.devices[DeviceId(1)].slowdown = 2.0;
-  CHECK(alike_devices(slow) == std::vector<NodeRuns>{{{1, 1, 1}, false}, {{3}, false}});
+  CHECK(alike_devices(slow) == std::vector<NodeRuns>{{{1, 1, 1}, false, {0, 0, 0}}, {{3}, false, {0}}});
   Platform small = plain;
   small.devices[DeviceId(5)].memory = Bytes(10);
-  CHECK(alike_devices(small) == std::vector<NodeRuns>{{{3}, false}, {{2, 1}, false}});
+  CHECK(alike_devices(small) == std::vector<NodeRuns>{{{3}, false, {0}}, {{2, 1}, false, {0, 0}}});
   Platform narrow = plain;
   narrow.links[LinkId(0)].bandwidth = BytesPerSecond(1);
   CHECK(sizes(narrow) == Sizes{{1}, {1}, {1}, {1}, {1}, {1}});
+  PlatformSpec pairs = plain.spec;
+  std::get<NodeForm>(pairs.form).node_kinds[NodeKindId(0)].interconnect->shape = FullNode{};
+  CHECK(alike_devices(build_platform(pairs)) == std::vector<NodeRuns>{{{3}, false, {0}}, {{3}, true, {0}}});
   PlatformSpec ring = plain.spec;
   std::get<NodeForm>(ring.form).node_kinds[NodeKindId(0)].interconnect->shape = RingNode{};
-  CHECK(alike_devices(build_platform(ring)) == std::vector<NodeRuns>{{{1, 1, 1}, false}, {{1, 1, 1}, false}});
+  CHECK(alike_devices(build_platform(ring)) ==
+        std::vector<NodeRuns>{{{1, 1, 1}, false, {0, 0, 0}}, {{1, 1, 1}, true, {0, 0, 0}}});
   PlatformSpec cards = plain.spec;
   std::get<NodeForm>(cards.form).node_kinds[NodeKindId(0)].nic = NicSpec{test::link_of(5), true};
   CHECK(sizes(build_platform(cards)) == Sizes{{1, 1, 1}, {1, 1, 1}});

@@ -37,6 +37,26 @@ inline Inputs small_cluster(std::uint32_t seed) {
   return {{{graph}}, build_platform(spec), "", ""};
 }
 
+/// Two nodes of two devices each, of which those of the second node are slower or faster, with one layer to three.
+inline Inputs unequal_cluster(std::uint32_t seed) {
+  Inputs inputs = small_cluster(3 * seed);
+  std::mt19937 random(seed);
+  LayerGraph& graph = inputs.model.profiles.front();
+  graph.layers.resize(1 + random() % 3);
+  graph.edges.resize(graph.layers.size() - 1);
+  PlatformSpec spec = inputs.platform.spec;
+  const double speed = seed % 2 == 0 ? 0.4 : 1.7;
+  spec.device_kinds.push_back({"B", Bytes(1'000'000), speed, Bytes(0), std::nullopt});
+  auto& form = std::get<NodeForm>(spec.form);
+  NodeKind other = form.node_kinds[NodeKindId(0)];
+  other.name = "other";
+  other.device_kind = DeviceKindId(1);
+  form.node_kinds.push_back(other);
+  form.groups = {{NodeKindId(0), 1}, {NodeKindId(1), 1}};
+  inputs.platform = build_platform(std::move(spec));
+  return inputs;
+}
+
 /// The planner's plan for 1f1b and its replayed time of an iteration; none if it refuses.
 struct PlanAndTime {
   LayerGraph graph;
