@@ -185,7 +185,7 @@ std::string other_planners(const Planning& planning) {
   const PlannerInfo& planner = *planning.planner;
   const auto& none = std::get<Infeasible>(planning.result);
   const bool lacks_memory = none.excess > Bytes(0) || none.smallest_memory;
-  const bool searches = planner.cuts_by_memory || planner.saves_memory;
+  const bool searches = planner.cuts_by_memory || planner.wants_judge != nullptr;
   if (!lacks_memory || searches || planner.takes_any_option) return "";
   const bool needs_flush = held_copies(planning.graph) != Copies{};
   std::string names;

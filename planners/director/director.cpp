@@ -85,6 +85,7 @@ class Direction {
     const std::int64_t evaluations = limit("evaluations", kFewEvaluations);
     judge_.limit(evaluations, limit("replays", kFewReplays));
     if (evaluations > 0 && is_connected()) {
+      add_buckets();
       if (request_.options.flag("program") && !has_many_devices()) run_program();
       if (request_.options.flag("moves") && contest_.best()) run_search();
     }
@@ -120,6 +121,16 @@ class Direction {
   /// None before there is a plan.
   [[nodiscard]] std::optional<Seconds> best_time() const {
     return contest_.best() ? std::optional(contest_.candidates()[*contest_.best()].time()) : std::nullopt;
+  }
+
+  /// The plans of other planners with buckets, where they have none though the request leaves them open.
+  void add_buckets() {
+    for (std::size_t i = 0; buckets_.size() > 1 && i < seeds_that_run_; ++i) {
+      std::optional<Draft> draft = contest_.candidates()[i].draft;
+      if (!draft || draft->bucket) continue;
+      draft->bucket = buckets_.front();
+      add_draft(request_, contest_, *draft, std::string(contest_.candidates()[i].origin));
+    }
   }
 
   [[nodiscard]] PlanResult refusal() {
