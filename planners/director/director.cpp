@@ -173,7 +173,7 @@ class Direction {
     if (!made_.insert(pieces).second) return;
     for (const ScheduleChoice& schedule : schedules_) {
       const Draft draft{pieces, schedule, buckets_.front()};
-      add_draft(request_, contest_, draft, fmt::format("node program {}", made_.size()));
+      add_draft(request_, contest_, draft, fmt::format("node program {}", made_.size()), best_time().value_or(kNever));
     }
   }
 
