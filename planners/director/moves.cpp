@@ -302,7 +302,7 @@ class Mover {
     return true;
   }
 
-  /// Takes one device, or all that share its node, but `most`.
+  /// Takes one device, or those that share its node, `most` at most.
   std::vector<DeviceId> take_some(std::vector<DeviceId>& devices, std::size_t most) {
     const DeviceId first = devices[random_.below(devices.size())];
     std::vector<DeviceId> some{first};
