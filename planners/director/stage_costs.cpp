@@ -38,7 +38,8 @@ double StageCosts::backward(std::size_t begin, std::size_t end, std::size_t repl
 
 double StageCosts::rounds(std::size_t replicas, bool divides) const {
   const auto count = static_cast<std::int64_t>(divides ? 1 : replicas);
-  return static_cast<double>((microbatches_ + count - 1) / count);
+  const std::int64_t most = (microbatches_ + count - 1) / count;
+  return static_cast<double>(most);
 }
 
 std::vector<std::vector<DeviceId>> StageCosts::device_sets() const {

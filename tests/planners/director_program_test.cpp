@@ -3,6 +3,7 @@
 #include "planners/director/node_costs.hpp"
 #include "planners/director/node_program.hpp"
 #include "planners/director/stage_costs.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "tests/model/topologies.hpp"
 #include "tests/planners/fixtures.hpp"
 
