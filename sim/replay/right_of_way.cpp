@@ -12,16 +12,16 @@ bool RightOfWay::may_move(const Entry& entry) const {
   });
 }
 
-/// Updates the links' counts, and enters the transfers of larger classes on these links into `affected`.
+/// Updates the links' counts. Where the first transfer of a class moves or the last one rests, enters the transfers of
+/// larger classes into `affected`.
 void RightOfWay::set_moving(Entry& entry, bool moves, Affected& affected) {
   entry.moves = moves;
   for (std::uint32_t link : entry.links) {
     LinkUse& use = links_[link];
-    if (moves) {
-      ++use.moving[entry.transfer_class];
-    } else if (--use.moving[entry.transfer_class] == 0) {
-      use.moving.erase(entry.transfer_class);
-    }
+    std::uint32_t& moving = use.moving[entry.transfer_class];
+    moving = moves ? moving + 1 : moving - 1;
+    if (moving != (moves ? 1 : 0)) continue;
+    if (!moves) use.moving.erase(entry.transfer_class);
     for (std::uint32_t other : use.transfers) {
       const Entry& there = entries_.at(other);
       if (there.transfer_class > entry.transfer_class) affected.insert({there.transfer_class, there.order, other});

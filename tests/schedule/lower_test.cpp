@@ -5,6 +5,7 @@
 #include "sim/model/check_plan.hpp"
 #include "tests/schedule/chains.hpp"
 #include "tests/schedule/compiled.hpp"
+#include "tests/schedule/fixed_plans.hpp"
 #include "tests/schedule/random_plans.hpp"
 #include "tests/schedule/windows.hpp"
 
@@ -239,6 +240,26 @@ TEST_CASE("lower: an all-reduce begins on time when a replica gets no microbatch
       CHECK(flow->end == Seconds(11));
     }
     CHECK(report.iterations.back() == Seconds(18));
+  }
+}
+
+// Orders of such a run come in segments, of which the last may hold nothing more for some stages.
+TEST_CASE("lower: all-reduces of a long run with fixed orders begin on time in windows of any size") {
+  const Events events = {{Seconds(0), std::nullopt, Slowdown{DeviceId(0), 1.0}}};  // takes the heap, as above
+  for (const ScheduleFamily* family : testing::fixed_families()) {
+    CAPTURE(family->name);
+    const Plan plan = testing::fixed_plan({family->name, {}}, 4, 160, 2);
+    const LayerGraph graph = chain(testing::layers_of(plan), 1, 2, 0, 0, 1'000'000'000);
+    const auto run = [&](std::size_t size) {
+      LowerOptions options;
+      options.window_operations = size;
+      Timeline timeline;
+      static_cast<void>(evaluate_plan(graph, pairwise(8, 1e9, 0.0), plan, options, events, collect_into(timeline)));
+      return timeline;
+    };
+    const Timeline whole = run(1'000'000);
+    CHECK(run(1) == whole);
+    CHECK(run(200) == whole);
   }
 }
 

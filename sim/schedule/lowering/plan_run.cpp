@@ -56,7 +56,6 @@ Schedule PlanRun::next_segment() {
 }
 
 void PlanRun::take(const Schedule& schedule) {
-  synchronise_.take(schedule);
   compute_.take(schedule);
   orders_.take(schedule);
   delivery_.take(schedule.channels);
@@ -79,7 +78,7 @@ bool PlanRun::lower(std::size_t device, std::size_t position) {
       const std::size_t runners = shape_.replicas().all_runners(ended->microbatch);
       marks_.note(state_.writer, state_.number(ended->microbatch), ended->op, runners);
     }
-    synchronise_.note_backward(*ended, !has_segments());
+    synchronise_.note_backward(*ended);
     if (!task_.program.synchronous) saves_.note_backward(*ended);
     live_.note_backward(ended->replica, ended->microbatch);
     if (!live_.is_active()) state_.keep_last_shape();

@@ -71,7 +71,6 @@ class Run {
   [[nodiscard]] std::int64_t done() const;
   [[nodiscard]] bool may_change() const { return questions_.may_come() || models_.may_change(); }
   [[nodiscard]] std::size_t window_size() const;
-  [[nodiscard]] std::size_t expected_operations() const;
   /// The least operation that the next window or a later one may depend on.
   [[nodiscard]] OpId oldest() const;
 

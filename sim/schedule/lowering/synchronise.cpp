@@ -80,16 +80,6 @@ void Synchronise::add_member(ReplicaId replica) {
   }
 }
 
-void Synchronise::take(const Schedule& schedule) {
-  for (const DeviceOrder& order : schedule.devices) {
-    const std::size_t device = state_.shape.device_index(order.device);
-    for (const Action& action : order.actions) {
-      const bool ends = action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight;
-      if (ends) ++workers_[state_.shape.replica_on(device, action.stage)].due;
-    }
-  }
-}
-
 bool Synchronise::can_run_backward(ReplicaId replica, std::int64_t index) const {
   if (synchronous_) return true;
   const std::int64_t before = state_.replicas()[replica].completed(index);
@@ -127,10 +117,10 @@ void Synchronise::change_weights(ReplicaId replica, const std::vector<OpId>& aft
 bool Synchronise::may_complete_gradients(ReplicaId replica) const {
   if (state_.is_on_ready_lane(replica) || divided_.divides_gradients()) return true;
   const std::int64_t backwards = workers_[replica].backwards + 1;
-  return synchronous_ ? backwards == workers_[replica].due : updates_after(replica, backwards);
+  return synchronous_ ? backwards == in_iteration(replica) : updates_after(replica, backwards);
 }
 
-void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment) {
+void Synchronise::note_backward(const EndedBackward& ended) {
   Worker& worker = workers_[ended.replica];
   note_last(ended);
   ++worker.backwards;
@@ -139,7 +129,7 @@ void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment
     return;
   }
   divided_.note_backward(ended, worker.backwards);
-  if (worker.backwards < worker.due || !is_last_segment) return;
+  if (worker.backwards < in_iteration(ended.replica)) return;
   for (std::size_t ring : rings_of(state_, ended.replica)) {
     if (++rings_[ring].arrived == rings_[ring].members.size()) reduce_iteration(ring);
   }
@@ -262,7 +252,7 @@ void Synchronise::end_iteration() {
   }
   divided_.end_iteration(barrier);
   for (Worker& worker : workers_) {
-    worker.backwards = worker.due = 0;
+    worker.backwards = 0;
     worker.last_backwards.clear();
     worker.completed.clear();
     worker.synchronised.clear();

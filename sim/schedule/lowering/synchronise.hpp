@@ -1,6 +1,5 @@
 #pragma once
 
-#include "sim/model/schedule.hpp"
 #include "sim/schedule/lowering/divided_state.hpp"
 #include "sim/schedule/lowering/ended_backward.hpp"
 #include "sim/schedule/lowering/lowering_state.hpp"
@@ -34,8 +33,6 @@ class Synchronise {
   Synchronise(LoweringState& state, bool synchronous, bool lowered_all_reduces, VersionSwapping& versions,
               DividedState& divided);
 
-  /// Counts the backwards that an iteration has.
-  void take(const Schedule& schedule);
   /// Whether a backward may be lowered. Asynchronous replicas wait until the all-reduce that follows an earlier round
   /// is appended, because this backward depends on it.
   [[nodiscard]] bool can_run_backward(ReplicaId replica, std::int64_t index) const;
@@ -46,8 +43,8 @@ class Synchronise {
   /// Whether the replica's next backward may be the last before an exchange of its gradients: the last of an iteration
   /// (on a ready lane, which runs them in another order, any of them), or that of a round before an update.
   [[nodiscard]] bool may_complete_gradients(ReplicaId replica) const;
-  /// A backward has been appended. `is_last_segment`: all orders of the iteration are known.
-  void note_backward(const EndedBackward& ended, bool is_last_segment);
+  /// A backward has been appended.
+  void note_backward(const EndedBackward& ended);
 
   /// Appends the flush of an iteration: the remaining all-reduces, then the optimizer's steps.
   void flush();
@@ -65,7 +62,6 @@ class Synchronise {
   using ByBucket = std::vector<std::vector<OpId>>;  ///< by bucket of gradients: what it waits for
   struct Worker {
     std::int64_t backwards = 0;  ///< appended so far, in this iteration or in an asynchronous run
-    std::int64_t due = 0;        ///< backwards among the actions that are known so far, likewise
     /// What ends no earlier than any backward appended so far: the last one, and all of an iteration on a ready lane,
     /// which may run them in another order.
     std::vector<OpId> last_backwards;
@@ -95,6 +91,10 @@ class Synchronise {
   /// The microbatch of the replica's last backward; before any, of its first one.
   [[nodiscard]] std::uint32_t last_microbatch(ReplicaId replica) const {
     return state_.replicas().microbatch(replica, std::max<std::int64_t>(workers_[replica].backwards - 1, 0));
+  }
+  /// The backwards of the replica in an iteration.
+  [[nodiscard]] std::int64_t in_iteration(ReplicaId replica) const {
+    return state_.replicas().count(replica, state_.shape.plan().microbatches);
   }
   /// The time of an update after the replica's last backward, of the parameters that change.
   [[nodiscard]] Seconds update_time(ReplicaId replica) const;
