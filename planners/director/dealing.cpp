@@ -35,6 +35,17 @@ std::vector<DeviceId> take(std::vector<DeviceId>& left, std::size_t count) {
 
 }  // namespace
 
+std::vector<DeviceId> in_turn(const std::vector<std::vector<DeviceId>>& nodes) {
+  std::vector<DeviceId> devices;
+  const std::size_t most = std::ranges::max_element(nodes, {}, &std::vector<DeviceId>::size)->size();
+  for (std::size_t row = 0; row < most; ++row) {
+    for (const std::vector<DeviceId>& node : nodes) {
+      if (row < node.size()) devices.push_back(node[row]);
+    }
+  }
+  return devices;
+}
+
 std::vector<Piece> dealt(const std::vector<std::vector<DeviceId>>& nodes, const std::vector<NodeStage>& stages) {
   std::vector<Piece> pieces;
   for (const NodeStage& stage : stages) pieces.push_back({stage.begin, stage.end, {}, stage.divides});

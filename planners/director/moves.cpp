@@ -252,17 +252,6 @@ class Mover {
     return {all.end() - static_cast<std::ptrdiff_t>(count), all.end()};
   }
 
-  static std::vector<DeviceId> in_turn(const std::vector<std::vector<DeviceId>>& nodes) {
-    std::vector<DeviceId> order;
-    const std::size_t most = std::ranges::max_element(nodes, {}, &std::vector<DeviceId>::size)->size();
-    for (std::size_t row = 0; row < most; ++row) {
-      for (const std::vector<DeviceId>& node : nodes) {
-        if (row < node.size()) order.push_back(node[row]);
-      }
-    }
-    return order;
-  }
-
   bool deal_into_nodes(const std::vector<std::vector<DeviceId>>& nodes) {
     std::vector<NodeStage> stages;
     for (const Piece& piece : draft_.pieces) {

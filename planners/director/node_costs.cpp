@@ -1,5 +1,6 @@
 #include "planners/director/node_costs.hpp"
 
+#include "planners/director/dealing.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/stage_exchange.hpp"
 #include "sim/model/bandwidths.hpp"
@@ -21,18 +22,6 @@ std::vector<std::vector<DeviceId>> nodes_with(const Platform& platform, const st
   }
   std::erase_if(nodes, [](const std::vector<DeviceId>& node) { return node.empty(); });
   return nodes;
-}
-
-/// The first devices of each node in turn, as many as there are replicas.
-std::vector<DeviceId> dealt_over_nodes(const std::vector<std::vector<DeviceId>>& nodes, std::size_t replicas) {
-  std::vector<DeviceId> devices;
-  for (std::size_t row = 0; devices.size() < replicas; ++row) {
-    for (const std::vector<DeviceId>& node : nodes) {
-      if (row < node.size() && devices.size() < replicas) devices.push_back(node[row]);
-    }
-  }
-  std::ranges::sort(devices);  // the ring goes through one node after the other
-  return devices;
 }
 
 }  // namespace
@@ -71,8 +60,11 @@ void NodeCosts::add_rings(const PlanRequest& request) {
   for (std::size_t replicas = 1; replicas <= node_size_; ++replicas) {
     packed_.push_back(all_reduces.among({largest->begin(), largest->begin() + static_cast<std::ptrdiff_t>(replicas)}));
   }
-  for (std::size_t replicas = 1; replicas <= devices_; ++replicas) {
-    spread_.push_back(all_reduces.among(dealt_over_nodes(nodes_, replicas)));
+  const std::vector<DeviceId> order = in_turn(nodes_);
+  for (auto end = order.begin() + 1; spread_.size() < order.size(); ++end) {
+    std::vector<DeviceId> ring(order.begin(), end);
+    std::ranges::sort(ring);  // it goes through one node after the other
+    spread_.push_back(all_reduces.among(ring));
   }
 }
 

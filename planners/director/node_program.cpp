@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace stagecraft::director {
 namespace {
@@ -63,9 +64,10 @@ class TimedProgram {
   std::vector<NodeStage> run() {
     states_[at(0, 0, 0)].latency = 0.0;
     for (std::size_t begin = 0; begin < last_; ++begin) {
+      const std::vector<Form> forms = forms_from(begin);
       for (std::size_t used = 0; used < costs_.devices(); ++used) {
         for (std::size_t segment = 0; segment < segments_; ++segment) {
-          if (states_[at(begin, used, segment)].latency < kUnreached) extend(begin, used, segment);
+          if (states_[at(begin, used, segment)].latency < kUnreached) extend(begin, used, segment, forms);
         }
       }
     }
@@ -78,20 +80,31 @@ class TimedProgram {
     return (cut * (costs_.devices() + 1) + used) * segments_ + segment;
   }
 
-  void extend(std::size_t begin, std::size_t used, std::size_t segment) {
-    for (std::size_t replicas = 1; used + replicas <= costs_.devices(); ++replicas) {
+  /// Stages of some form that begin at one cut, and what they cost: the same for all states there.
+  struct Form {
+    NodeStage stage;                       ///< without end; `Begins` may join, too
+    std::vector<NodeCosts::Stage> by_end;  ///< from the next cut on, up to the last one that may be short enough
+  };
+
+  [[nodiscard]] std::vector<Form> forms_from(std::size_t begin) const {
+    std::vector<Form> forms;
+    const auto add = [&](std::size_t replicas, bool divides, NodeStage::Place place) {
+      const bool is_spread = place == NodeStage::Place::Spread;
+      Form form{{cuts_[begin], 0, replicas, divides, place}, {}};
+      for (std::size_t end = begin + 1; end <= last_ && costs_.fits(cuts_[begin], cuts_[end], replicas); ++end) {
+        form.by_end.push_back(costs_.stage(cuts_[begin], cuts_[end], replicas, divides, is_spread, prices_));
+        if (form.by_end.back().load > time_) break;  // with more layers it computes longer
+      }
+      forms.push_back(std::move(form));
+    };
+    for (std::size_t replicas = 1; replicas <= costs_.devices(); ++replicas) {
       for (const bool divides : {false, true}) {
         if (!allows(replicas, divides)) continue;
-        if (replicas <= costs_.node_size())
-          extend(begin, used, segment, {0, 0, replicas, divides, NodeStage::Place::Begins});
-        if (segment > 0 && segment + replicas <= costs_.node_size()) {
-          extend(begin, used, segment, {0, 0, replicas, divides, NodeStage::Place::Joins});
-        }
-        if (replicas > 1 && costs_.nodes().size() > 1) {
-          extend(begin, used, segment, {0, 0, replicas, divides, NodeStage::Place::Spread});
-        }
+        if (replicas <= costs_.node_size()) add(replicas, divides, NodeStage::Place::Begins);
+        if (replicas > 1 && costs_.nodes().size() > 1) add(replicas, divides, NodeStage::Place::Spread);
       }
     }
+    return forms;
   }
 
   [[nodiscard]] bool allows(std::size_t replicas, bool divides) const {
@@ -100,8 +113,22 @@ class TimedProgram {
     return sharing_ != Sharing::Divided;
   }
 
-  /// Tries all stages of this form.
-  void extend(std::size_t begin, std::size_t used, std::size_t segment, NodeStage stage) {
+  void extend(std::size_t begin, std::size_t used, std::size_t segment, const std::vector<Form>& forms) {
+    for (const Form& form : forms) {
+      const std::size_t replicas = form.stage.replicas;
+      if (used + replicas > costs_.devices()) return;
+      const bool is_spread = form.stage.place == NodeStage::Place::Spread;
+      extend(begin, used, segment, form, form.stage, is_spread ? 0 : replicas);
+      if (is_spread || segment == 0 || segment + replicas > costs_.node_size()) continue;
+      NodeStage joining = form.stage;
+      joining.place = NodeStage::Place::Joins;
+      extend(begin, used, segment, form, joining, segment + replicas);
+    }
+  }
+
+  /// Tries all stages of this form. `next`: the devices of the segment after them.
+  void extend(std::size_t begin, std::size_t used, std::size_t segment, const Form& form, NodeStage stage,
+              std::size_t next) {
     const std::size_t from = at(begin, used, segment);
     const Reached before = states_[from];
     const double cut = begin == 0 ? 0.0 : crossing_part(before.last, segment, stage);
@@ -110,20 +137,14 @@ class TimedProgram {
     if (before.forward + prices_.card * microbatches * bytes * cut * costs_.card() > time_) return;
     const double transfer = begin == 0 ? 0.0 : bytes * (cut > 0.0 ? costs_.card() : costs_.inside());
     const double latency = before.latency + 2.0 * transfer;
-    stage.begin = cuts_[begin];
-    for (std::size_t end = begin + 1; end <= last_; ++end) {
-      stage.end = cuts_[end];
-      if (!costs_.fits(stage.begin, stage.end, stage.replicas)) return;
-      const bool is_spread = stage.place == NodeStage::Place::Spread;
-      const NodeCosts::Stage cost =
-          costs_.stage(stage.begin, stage.end, stage.replicas, stage.divides, is_spread, prices_);
-      if (latency + cost.load > time_) return;  // with more layers it computes longer
+    for (std::size_t i = 0; i < form.by_end.size(); ++i) {
+      const NodeCosts::Stage& cost = form.by_end[i];
+      if (latency + cost.load > time_) return;
       if (latency + cost.load + cost.flush > time_) continue;
-      const std::size_t next = is_spread                                ? 0
-                               : stage.place == NodeStage::Place::Joins ? segment + stage.replicas
-                                                                        : stage.replicas;
+      const std::size_t end = begin + 1 + i;
       Reached& reached = states_[at(end, used + stage.replicas, next)];
       if (latency + cost.pass >= reached.latency) continue;
+      stage.end = cuts_[end];
       reached = {latency + cost.pass, before.forward + transfer + cost.forward, from, stage};
     }
   }

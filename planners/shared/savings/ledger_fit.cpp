@@ -99,21 +99,38 @@ Plan shortened(const PlanRequest& request, Plan plan) {
   return plan;
 }
 
-/// The peaks of a plan that swaps or has caps, and its claim for an iteration, from an evaluation on links that all
-/// devices that swap use. No figure of a stage says what swaps cost an iteration: forwards that fill the pipeline wait
+/// What an evaluation says of a plan that swaps or has caps, on links that all devices that swap use: its peaks and the
+/// time of an iteration. No figure of a stage says what swaps cost an iteration: forwards that fill the pipeline wait
 /// for copies to the host, and backwards that drain it for copies back; nor what it costs to have fewer microbatches in
 /// flight. The microbatches that are not evaluated take the time of the slowest stage.
-void take_evaluation(const PlanRequest& request, const Platform& shared, const Plan& part, Seconds slowest,
-                     Plan& plan) {
+Figures evaluated_figures(const PlanRequest& request, const Platform& shared, const Plan& part,
+                          const SavedPlan& found) {
   require_connected(request.graph, request.platform, part);
   const Report report = evaluate_plan(request.graph, shared, part);
-  plan.predicted.peak_memory = report.figures().peak_memory;
-  if (!plan.predicted.iteration_time) return;
-  const auto rest = static_cast<double>(plan.microbatches - part.microbatches);
-  const auto pipelines = static_cast<double>(Replicas(plan).pipelines());
-  const double replicas = pipelines * static_cast<double>(plan.stages.front().replicas.size());
-  const Seconds evaluated = report.iterations.back() + slowest * (rest / replicas);
-  plan.predicted.iteration_time = std::max(*plan.predicted.iteration_time, evaluated);
+  Figures figures;
+  if (!report.iterations.empty()) {
+    const Plan& plan = found.planned.plan;
+    const auto rest = static_cast<double>(plan.microbatches - part.microbatches);
+    const auto pipelines = static_cast<double>(Replicas(plan).pipelines());
+    const double replicas = pipelines * static_cast<double>(plan.stages.front().replicas.size());
+    figures.iteration_time = report.iterations.back() + slowest_time(found.savings) * (rest / replicas);
+  }
+  figures.peak_memory = report.figures().peak_memory;
+  return figures;
+}
+
+/// The peaks by the ledger, or by an evaluation if the plan swaps or has caps; then also the time of an iteration.
+Figures ledger_figures(const PlanRequest& request, const std::vector<StagePlace>& places, const SavedPlan& found) {
+  const Plan& plan = found.planned.plan;
+  const Plan part = shortened(request, plan);
+  const std::vector<char> swaps = swaps_of(plan);
+  if (std::ranges::count(swaps, 1) > 0 || has_caps(plan)) {
+    return evaluated_figures(request, with_shared_host_links(request.platform, places, swaps), part, found);
+  }
+  Figures figures;
+  figures.peak_memory =
+      ledger_peaks(request.graph, request.platform, require_schedule(request.graph, request.platform, part));
+  return figures;
 }
 
 }  // namespace
@@ -165,24 +182,18 @@ LedgerFit fit_to_ledger(const PlanRequest& request, std::vector<StagePlace>& pla
       continue;
     }
     Plan& plan = found->planned.plan;
-    plan.predicted = claim(*found);
-    raise_claim_to_pattern(plan);
-    const Plan part = shortened(request, plan);
-    const std::vector<char> swaps = swaps_of(plan);
-    if (std::ranges::count(swaps, 1) > 0 || has_caps(plan)) {
-      const Platform shared = with_shared_host_links(request.platform, places, swaps);
-      take_evaluation(request, shared, part, slowest_time(found->savings), plan);
-    } else {
-      const ScheduleProgram program = require_schedule(request.graph, request.platform, part);
-      plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, program);
-    }
-    const Peaks& peaks = plan.predicted.peak_memory;
+    const Figures measured = ledger_figures(request, places, *found);
     found->planned.details.emplace_back("ledger_rounds", rounds);
-    if (!correct(request.platform, places, *found, peaks)) {
+    if (!correct(request.platform, places, *found, measured.peak_memory)) {
+      plan.predicted = measured.iteration_time && is_claim_evaluated(plan) ? measured : claim(*found);
+      raise_claim_to_pattern(plan);
+      std::optional<Seconds>& time = plan.predicted.iteration_time;
+      if (time && measured.iteration_time) time = std::max(*time, *measured.iteration_time);
+      plan.predicted.peak_memory = measured.peak_memory;
       fit.planned = std::move(found->planned);
       return fit;
     }
-    fit.overflow = memory_overflow(request.platform, plan, peaks);
+    fit.overflow = memory_overflow(request.platform, plan, measured.peak_memory);
     ++corrected;
   }
   return fit;

@@ -46,7 +46,7 @@ std::optional<Planned> savings_of(const PlanRequest& request, const Planned& cut
 /// The cut with the actions of the policy that have the best claim: with `cheapest` also those that recompute only.
 std::optional<Planned> cheapest_savings(const PlanRequest& request, const Planned& cut) {
   std::optional<Planned> best = savings_of(request, cut);
-  if (request.memory == MemoryPolicy::Cheapest) {
+  if (request.memory == MemoryPolicy::Cheapest && (!best || std::ranges::count(swaps_of(best->plan), 1) > 0)) {
     std::optional<Planned> other = savings_of(with_policy(request, MemoryPolicy::Recompute), cut);
     if (other && (!best || claimed_time(other->plan) < claimed_time(best->plan))) best = std::move(other);
   }
