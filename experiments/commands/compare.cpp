@@ -59,6 +59,7 @@ struct CompareChoices {
   SimulationChoices simulation;
   SetValues set;
   bool vary = false;
+  bool with_ladders = false;  ///< whether what is shown has `Simulation::ladder`
 };
 
 UsedPlanners read_planners(const std::optional<std::string>& text, const ExternalCalls& calls) {
@@ -141,6 +142,8 @@ ComparisonRow compare_one(ComparisonRow row, const Inputs& inputs, const Compare
     if (const auto& program = row.planning->program) {
       const LayerGraph& graph = row.planning->graph;
       row.simulation = simulate_program(graph, inputs.platform, *program, choices.simulation, settings);
+      if (choices.with_ladders)
+        row.simulation->ladder = simulated_ladder(graph, inputs.platform, *program, *row.simulation);
       const bool is_same_run = choices.simulation.network == NetworkModel::Platform &&
                                choices.simulation.iterations == 1 && choices.simulation.events.empty() &&
                                !choices.simulation.replan && !choices.simulation.transfers;
@@ -288,7 +291,8 @@ std::size_t count_rows(const std::vector<Comparison>& comparisons, const std::st
 }
 
 Answer answer_compare(const CompareOptions& options, const Settings& settings) {
-  const CompareChoices choices = read_choices(options);
+  CompareChoices choices = read_choices(options);
+  choices.with_ladders = options.wide || settings.json;
   std::vector<Comparison> comparisons = load_comparisons(options, choices);
   tell_remarks(remarks_on(comparisons), settings);
   RowsAsTheyCome rows(comparisons, options, choices, settings);

@@ -103,7 +103,9 @@ void plan_with_more_memory(const PlannerInfo& planner, const Inputs& inputs, Fou
 /// None where there is no plan, or not one that the bounds are for.
 std::optional<PlanLadder> ladder_of(const Planning& planning, const Report& report, const Platform& platform) {
   if (!planning.program || !planning.program->synchronous || report.out_of_memory()) return std::nullopt;
-  return plan_ladder(planning.graph, platform, *planning.program, report.iterations.back());
+  constexpr bool kSharesLinks = false;
+  const auto own = lower_bound(planning.graph, platform, *planning.program, {LowerOptions(), kSharesLinks});
+  return plan_ladder(planning.graph, platform, *planning.program, report.iterations.back(), own, kSharesLinks);
 }
 
 Detail::Record record_of(const FoundPlan& found, const Report& report, const Platform& platform,
@@ -146,7 +148,7 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
   const bool fits = planning.program && !(options.despite_memory && report.out_of_memory());
   const std::optional<PlanLadder> ladder = ladder_of(planning, report, inputs.platform);
   Answer answer{.text = planning_text(planning, report, inputs.platform, settings.timings) +
-                        (ladder ? "\n" + ladder_text(*ladder) : ""),
+                        (ladder ? "\n" + ladder_text(*ladder, inputs.platform) : ""),
                 .json = to_json(record_of(found, report, inputs.platform, ladder, fits, settings.timings)),
                 .code = fits ? ExitCode::Done : ExitCode::No};
   if (found.search) answer.text += "\n" + search_text(found.search->tries, found.axes, inputs.platform);

@@ -134,6 +134,7 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   refuse_outputs(options, files_read(options, files));
   SimulatedRun run = simulate_plan(options, files, recording_of(options), settings);
   run.simulation.kept = run_kept(run.input.graph, run.inputs.platform, run.program, run.simulation);
+  run.simulation.ladder = simulated_ladder(run.input.graph, run.inputs.platform, run.program, run.simulation);
   const Inputs& inputs = run.inputs;
   const LayerGraph& graph = run.input.graph;
   const Simulation& simulation = run.simulation;

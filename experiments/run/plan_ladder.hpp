@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/analytic/lower_bound.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/platform.hpp"
@@ -9,17 +10,19 @@
 
 namespace stagecraft {
 
-/// How far down the time of a flushed plan could go without contention, step by step (docs/reference/report.md).
+/// How far down the time of a flushed plan could go, step by step (docs/reference/report.md).
 struct PlanLadder {
-  Seconds evaluated;
-  Seconds any_order;  ///< the bound of the plan itself
-  Seconds any_plan;   ///< that of its class (`ClassBound`)
-  Seconds work;       ///< if all devices compute all the time
+  Seconds time;  ///< of an iteration
+  /// The bound of the plan itself, raised to that of its class: what no plan of it beats this one does not, either.
+  LowerBound any_order;
+  Seconds any_plan;  ///< that of its class (`ClassBound`)
+  Seconds work;      ///< if all devices compute all the time
 };
 
 /// None for a plan that is not in the class, of a model and a platform that are too large to look at, and where nothing
-/// takes any time.
+/// takes any time. `own`: the bound of the plan. `shares_links`: for both bounds, as `LowerBound` has it.
 [[nodiscard]] std::optional<PlanLadder> plan_ladder(const LayerGraph& graph, const Platform& platform,
-                                                    const ScheduleProgram& program, Seconds evaluated);
+                                                    const ScheduleProgram& program, Seconds time,
+                                                    const std::optional<LowerBound>& own, bool shares_links);
 
 }  // namespace stagecraft

@@ -312,6 +312,15 @@ Simulation simulate_program(const LayerGraph& graph, const Platform& platform, c
   return simulation;
 }
 
+std::optional<PlanLadder> simulated_ladder(const LayerGraph& graph, const Platform& platform,
+                                           const ScheduleProgram& program, const Simulation& simulation) {
+  const Report& report = simulation.report;
+  const bool has_links = simulation.choices.network == NetworkModel::Platform;
+  if (report.iterations.empty() || report.out_of_memory() || !has_links) return std::nullopt;
+  return plan_ladder(graph, platform, program, report.iterations.back(), simulation.bound,
+                     simulation.choices.engine == EngineChoice::Replay);
+}
+
 std::optional<KeptRun> run_kept(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                 const Simulation& changed) {
   if (!changed.choices.replan || changed.report.course.replans.empty()) return std::nullopt;

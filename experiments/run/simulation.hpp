@@ -2,6 +2,7 @@
 
 #include "experiments/run/basis.hpp"
 #include "experiments/run/limits.hpp"
+#include "experiments/run/plan_ladder.hpp"
 #include "experiments/run/plan_load.hpp"
 #include "experiments/run/replanning.hpp"
 #include "experiments/run/run_cost.hpp"
@@ -92,7 +93,8 @@ struct Simulation {
   std::vector<NextModel> models;         ///< of the run, after the first one
   std::vector<std::size_t> idle_events;  ///< see `experiments/run/idle_events.hpp`
   Seconds wall_time;
-  std::optional<KeptRun> kept = std::nullopt;  ///< see `run_kept`; only where it is asked for
+  std::optional<KeptRun> kept = std::nullopt;       ///< see `run_kept`; only where it is asked for
+  std::optional<PlanLadder> ladder = std::nullopt;  ///< see `simulated_ladder`; only where it is asked for
 
   /// (predicted − simulated) / simulated of the iteration time or the period; none if the plan predicts none.
   [[nodiscard]] std::optional<double> prediction_error(const Figures& predicted) const;
@@ -105,6 +107,11 @@ struct Simulation {
   /// The positions in the file, from 0, of the events that would happen only after the end of the run.
   [[nodiscard]] std::vector<std::size_t> missed_events() const;
 };
+
+/// How far below the simulated time of an iteration any plan can be; none also for a run without `bound`, and for one
+/// that does not fit in memory.
+[[nodiscard]] std::optional<PlanLadder> simulated_ladder(const LayerGraph& graph, const Platform& platform,
+                                                         const ScheduleProgram& program, const Simulation& simulation);
 
 /// The run with the same microbatches and events and without re-planning; none if the plan did not change. A plan may
 /// not run to its end, for example on a device that fails for good.

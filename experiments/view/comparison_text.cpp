@@ -61,6 +61,12 @@ std::string over_bound_text(const ComparisonRow& row) {
   return over ? short_number(*over) : "-";
 }
 
+bool has_ladder(const ComparisonRow& row) { return row.simulation && row.simulation->ladder; }
+
+std::string over_class_text(const ComparisonRow& row) {
+  return has_ladder(row) ? short_number(row.simulation->ladder->time / row.simulation->ladder->any_plan) : "-";
+}
+
 /// A figure of a row that has a plan.
 struct Column {
   const char* name;
@@ -90,6 +96,7 @@ constexpr std::array kWide = {
     Column{"time", [](const ComparisonRow& row) { return time_or_dash(headline(row.simulation->report.figures())); }},
     Column{"evaluated", [](const ComparisonRow& row) { return time_or_dash(headline(row.simulation->evaluated)); }},
     Column{"x best", &over_bound_text},
+    Column{"x class", &over_class_text},
     Column{"full", &full_text},
 };
 
@@ -324,7 +331,10 @@ std::string legend(const std::vector<Comparison>& comparisons, const RowChoice& 
          "micro: microbatches of an iteration, or of the whole asynchronous run, of so many samples (size)\n"
          "update: samples per update, of the stages with the fewest and the most\n"
          "time: of an iteration, or of a microbatch if asynchronous; evaluated: the same without contention\n"
-         "x best: time over the least possible for this cut (1: no order is faster)\n"
+         "x best: time over the least possible for this cut (1: no order is faster)\n" +
+         (any(&has_ladder)
+              ? "x class: time over the least possible for any contiguous flushed plan of its microbatches\n"
+              : "") +
          "full: how much of the fullest device's memory is used\n" +
          (any(&has_rates) ? "TFLOP/s: operations of the model, per device, attention in full; MFU: their share of the "
                             "devices' peaks\n"

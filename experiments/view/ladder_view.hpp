@@ -7,10 +7,12 @@
 
 namespace stagecraft {
 
-/// What `plan --json` has as `least_possible` (docs/reference/report.md).
+struct Platform;
+
+/// What `plan --json` and `simulate --json` have as `least_possible` (docs/reference/report.md).
 [[nodiscard]] Detail::Record ladder_record(const PlanLadder& ladder);
 
 /// The same as a table: how much each step could gain at most, and what would gain it.
-[[nodiscard]] std::string ladder_text(const PlanLadder& ladder);
+[[nodiscard]] std::string ladder_text(const PlanLadder& ladder, const Platform& platform);
 
 }  // namespace stagecraft

@@ -3,6 +3,7 @@
 #include "experiments/view/cost_view.hpp"
 #include "experiments/view/events_view.hpp"
 #include "experiments/view/figures.hpp"
+#include "experiments/view/ladder_view.hpp"
 #include "experiments/view/rates_view.hpp"
 #include "experiments/view/replanning_view.hpp"
 #include "sim/io/json.hpp"
@@ -183,6 +184,7 @@ Detail::Record simulation_record(const Simulation& simulation, const LayerGraph&
                         figure(FigureId::Bound),
                         figure(FigureId::OverBound),
                         figure(FigureId::BoundBy),
+                        {"least_possible", simulation.ladder ? Detail(ladder_record(*simulation.ladder)) : Detail()},
                         figure(FigureId::RestsOn),
                         {"converged", report.period ? Detail(report.converged()) : Detail()},
                         figure(FigureId::Drift),

@@ -5,6 +5,7 @@
 #include "experiments/view/cost_view.hpp"
 #include "experiments/view/events_view.hpp"
 #include "experiments/view/figures.hpp"
+#include "experiments/view/ladder_view.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/rates_view.hpp"
 #include "experiments/view/replanning_view.hpp"
@@ -79,8 +80,10 @@ std::string iterations_text(const Report& report) {
   return text + "; the figures are those of the last one\n";
 }
 
-/// `least possible: 1.2 s, limited by the work of gpu3; this run takes 1.08 times that`; nothing where there is none.
+/// `least possible: 1.2 s, limited by the work of gpu3; this run takes 1.08 times that`; nothing where there is none,
+/// and where a table says it.
 std::string bound_text(const Simulation& simulation, const Platform& platform) {
+  if (simulation.ladder) return "";
   const auto& bound = simulation.bound;
   const std::optional<double> over = simulation.over_bound();
   if (!bound || !over) return "";
@@ -200,6 +203,7 @@ std::string simulation_text(const Simulation& simulation, const Plan& plan, cons
                      overflow_text(report, platform, explanation.remedies) + "\n" + device_table(report, platform) +
                      bottleneck_text(report, platform, explanation) + "\n" +
                      comparison_text(simulation, plan, platform) + basis_line(simulation);
+  if (simulation.ladder) text += "\n" + ladder_text(*simulation.ladder, platform);
   if (timings) {
     text += "\n" + counted(report.operations, "operation") + ", " + to_string(simulation.choices.engine) + " in " +
             format_human_seconds(simulation.wall_time) + "\n";

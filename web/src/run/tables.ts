@@ -100,6 +100,11 @@ export function claims(run: Run): HTMLElement {
   ];
   if (report.engine === "replay") rows.push(row("replayed", { [time]: simulated, peak_memory_bytes: peaks }));
   if (typeof report.bound_s === "number") rows.push(row(`lower bound, by ${report.bound_by}`, { [time]: report.bound_s }));
+  const least = report.least_possible as Values | null;
+  if (least) {
+    rows.push(row("any contiguous flushed plan, at least", { [time]: least.any_plan_of_class_s }));
+    rows.push(row("all devices always busy", { [time]: least.work_s }));
+  }
   return table(["", isPeriodic(run) ? "period" : "iteration time", "against the run", "largest peak"], rows, 1);
 }
 
