@@ -104,7 +104,9 @@ void plan_with_more_memory(const PlannerInfo& planner, const Inputs& inputs, Fou
 std::optional<PlanLadder> ladder_of(const Planning& planning, const Report& report, const Platform& platform) {
   if (!planning.program || !planning.program->synchronous || report.out_of_memory()) return std::nullopt;
   constexpr bool kSharesLinks = false;
-  const auto own = lower_bound(planning.graph, platform, *planning.program, {LowerOptions(), kSharesLinks});
+  const auto own = [&] {
+    return lower_bound(planning.graph, platform, *planning.program, {LowerOptions(), kSharesLinks});
+  };
   return plan_ladder(planning.graph, platform, *planning.program, report.iterations.back(), own, kSharesLinks);
 }
 

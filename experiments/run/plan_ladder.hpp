@@ -6,6 +6,7 @@
 #include "sim/model/platform.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
+#include <functional>
 #include <optional>
 
 namespace stagecraft {
@@ -20,9 +21,11 @@ struct PlanLadder {
 };
 
 /// None for a plan that is not in the class, of a model and a platform that are too large to look at, and where nothing
-/// takes any time. `own`: the bound of the plan. `shares_links`: for both bounds, as `LowerBound` has it.
+/// takes any time. `own`: finds the bound of the plan, if it is wanted. `shares_links`: for both bounds, as
+/// `BoundOptions` has it.
 [[nodiscard]] std::optional<PlanLadder> plan_ladder(const LayerGraph& graph, const Platform& platform,
                                                     const ScheduleProgram& program, Seconds time,
-                                                    const std::optional<LowerBound>& own, bool shares_links);
+                                                    const std::function<std::optional<LowerBound>()>& own,
+                                                    bool shares_links);
 
 }  // namespace stagecraft

@@ -317,8 +317,9 @@ std::optional<PlanLadder> simulated_ladder(const LayerGraph& graph, const Platfo
   const Report& report = simulation.report;
   const bool has_links = simulation.choices.network == NetworkModel::Platform;
   if (report.iterations.empty() || report.out_of_memory() || !has_links) return std::nullopt;
-  return plan_ladder(graph, platform, program, report.iterations.back(), simulation.bound,
-                     simulation.choices.engine == EngineChoice::Replay);
+  return plan_ladder(
+      graph, platform, program, report.iterations.back(), [&] { return simulation.bound; },
+      simulation.choices.engine == EngineChoice::Replay);
 }
 
 std::optional<KeptRun> run_kept(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
