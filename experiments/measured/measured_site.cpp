@@ -1,6 +1,8 @@
 #include "experiments/measured/measured_site.hpp"
 
 #include "experiments/run/inputs.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 
 #include <algorithm>
 #include <filesystem>

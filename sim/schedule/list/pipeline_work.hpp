@@ -13,6 +13,8 @@
 
 namespace stagecraft {
 
+struct PlacedPlan;
+
 /// Two stages of which the second one waits for the first one's forwards, and the first one for the second one's
 /// backwards.
 struct Crossing {
