@@ -10,6 +10,7 @@
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "tests/docs/mark_keys.hpp"
+#include "tests/paths.hpp"
 
 #include <algorithm>
 #include <array>

@@ -7,6 +7,7 @@
 #include "sim/io/csv_file.hpp"
 #include "sim/io/text_file.hpp"
 #include "tests/docs/mark_keys.hpp"
+#include "tests/paths.hpp"
 
 #include <fmt/core.h>
 

@@ -56,7 +56,7 @@ TEST_CASE("plan: an asynchronous run is by default long enough to measure") {
   };
   const Ran ran = run({"--json"});
   REQUIRE(ran.code == 0);
-  const Json json = Json::parse(ran.out);
+  const auto json = nlohmann::json::parse(ran.out);
   CHECK(json["plan"]["microbatches"].get<int>() > 8);
   // A microbatch is away from stage 0 for 1 + 10 + 20 + 1 ms and in it for 30 ms, and two are in flight: 62 / 2 ms.
   CHECK(json["evaluated"]["period_s"].get<double>() == doctest::Approx(0.031).epsilon(1e-9));

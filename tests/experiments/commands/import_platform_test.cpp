@@ -3,6 +3,7 @@
 #include "sim/workload/catalogue.hpp"
 #include "tests/experiments/commands/shell.hpp"
 #include "tests/experiments/commands/toy.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 
