@@ -33,8 +33,9 @@ struct LedgerFit {
 /// there swaps nothing any more. Forwards wait for copies to the host, so slower links than those of an evaluation do
 /// not let swapped stashes pile up.
 ///
-/// `claim` gives `predicted`, to which the peaks are added; an iteration with swaps or with caps
-/// on the microbatches in flight takes at least its evaluated time. Details get `ledger_rounds`, the times that stages
+/// `claim` gives `predicted` of the plan that fits, to which the peaks are added; an iteration with swaps or with caps
+/// on the microbatches in flight takes at least its evaluated time, and that is the claim where the schedule's claims are
+/// evaluations. Details get `ledger_rounds`, the times that stages
 /// were sought.
 /// **Requires** a place for each stage, which outlives the call. **Throws** InputError if the schedule refuses the
 /// plan.

@@ -43,7 +43,8 @@ std::optional<Planned> savings_of(const PlanRequest& request, const Planned& cut
   }
 }
 
-/// The cut with the actions of the policy that have the best claim: with `cheapest` also those that recompute only.
+/// The cut with the actions of the policy that have the best claim: with `cheapest`, where these swap, also those that
+/// recompute only.
 std::optional<Planned> cheapest_savings(const PlanRequest& request, const Planned& cut) {
   std::optional<Planned> best = savings_of(request, cut);
   if (request.memory == MemoryPolicy::Cheapest && (!best || std::ranges::count(swaps_of(best->plan), 1) > 0)) {
