@@ -34,9 +34,8 @@ struct LedgerFit {
 /// not let swapped stashes pile up.
 ///
 /// `claim` gives `predicted` of the plan that fits, to which the peaks are added; an iteration with swaps or with caps
-/// on the microbatches in flight takes at least its evaluated time, and that is the claim where the schedule's claims are
-/// evaluations. Details get `ledger_rounds`, the times that stages
-/// were sought.
+/// on the microbatches in flight takes at least its evaluated time, and that is the claim where the claims of the
+/// schedule are evaluations. Details get `ledger_rounds`, the times that stages were sought.
 /// **Requires** a place for each stage, which outlives the call. **Throws** InputError if the schedule refuses the
 /// plan.
 /// **Cost** that of `find` for each round, and if something is swapped that of evaluating the plan.
