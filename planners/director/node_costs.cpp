@@ -43,20 +43,15 @@ NodeCosts::NodeCosts(const PlanRequest& request, const StageCosts& costs, const 
     if (step > longest) slowest_to_update_ = device;
     longest = std::max(longest, step);
   }
-  for (const std::vector<DeviceId>& node : nodes_) node_size_ = std::max(node_size_, node.size());
-  add_links(request.platform);
-  add_rings(request);
+  add_links(request);
 }
 
-void NodeCosts::add_links(const Platform& platform) {
+void NodeCosts::add_links(const PlanRequest& request) {
   const auto largest = std::ranges::max_element(nodes_, {}, &std::vector<DeviceId>::size);
-  inside_ = seconds_per_byte(smallest_bandwidth(platform, *largest, *largest));
-  if (nodes_.size() > 1) card_ = seconds_per_byte(smallest_bandwidth(platform, nodes_[0], nodes_[1]));
-}
-
-void NodeCosts::add_rings(const PlanRequest& request) {
+  node_size_ = largest->size();
+  inside_ = seconds_per_byte(smallest_bandwidth(request.platform, *largest, *largest));
+  if (nodes_.size() > 1) card_ = seconds_per_byte(smallest_bandwidth(request.platform, nodes_[0], nodes_[1]));
   AllReduces all_reduces(request.platform, expert_part(request.graph));
-  const auto largest = std::ranges::max_element(nodes_, {}, &std::vector<DeviceId>::size);
   for (std::size_t replicas = 1; replicas <= node_size_; ++replicas) {
     packed_.push_back(all_reduces.among({largest->begin(), largest->begin() + static_cast<std::ptrdiff_t>(replicas)}));
   }
@@ -68,11 +63,6 @@ void NodeCosts::add_rings(const PlanRequest& request) {
   }
 }
 
-double NodeCosts::update(Bytes parameters, std::size_t replicas) const {
-  const DeviceKind& kind = request_.platform.kind(slowest_to_update_);
-  return update_time(kind, request_.training, {parameters, 1, static_cast<std::int64_t>(replicas)}).value();
-}
-
 NodeCosts::Stage NodeCosts::stage(std::size_t begin, std::size_t end, std::size_t replicas, bool divides,
                                   bool is_spread, const Prices& prices) const {
   Stage stage;
@@ -81,7 +71,8 @@ NodeCosts::Stage NodeCosts::stage(std::size_t begin, std::size_t end, std::size_
   stage.pass = stage.forward + backward;
   stage.load = costs_.rounds(replicas, divides) * stage.pass;
   const Bytes weights = costs_.parameters(begin, end);
-  stage.flush = update(weights, replicas);
+  const HeldParameters held{weights, 1, static_cast<std::int64_t>(replicas)};
+  stage.flush = update_time(request_.platform.kind(slowest_to_update_), request_.training, held).value();
   if (replicas == 1) return stage;
   const AllReduceTime& ring = is_spread ? spread_[replicas - 1] : packed_[replicas - 1];
   const auto priced = [&](Bytes bytes) { return prices.all_reduce * ring(static_cast<double>(bytes.value())); };

@@ -49,9 +49,7 @@ class NodeCosts {
   [[nodiscard]] bool fits(std::size_t begin, std::size_t end, std::size_t replicas) const;
 
  private:
-  [[nodiscard]] double update(Bytes parameters, std::size_t replicas) const;
-  void add_links(const Platform& platform);
-  void add_rings(const PlanRequest& request);
+  void add_links(const PlanRequest& request);
 
   const PlanRequest& request_;
   const StageCosts& costs_;

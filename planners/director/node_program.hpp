@@ -25,7 +25,6 @@ struct NodeStage {
   std::size_t replicas = 1;
   bool divides = false;
   Place place = Place::Begins;
-  friend bool operator==(const NodeStage&, const NodeStage&) = default;
 };
 
 /// The stages with the least iteration time up to `most`, within 0.4 %, by a dynamic program that knows which of them

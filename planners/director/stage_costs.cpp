@@ -69,15 +69,11 @@ double StageCosts::load(const Piece& piece) const {
     const double whole = forward(piece.begin, piece.end, 1, false) + backward(piece.begin, piece.end, 1, false);
     return static_cast<double>(microbatches_) * whole / speeds;
   }
-  double slowest = 0.0;
   double overhead = 0.0;
-  for (const DeviceId device : piece.devices) {
-    slowest = std::max(slowest, factor(device));
-    overhead = std::max(overhead, pass_overhead(device));
-  }
+  for (const DeviceId device : piece.devices) overhead = std::max(overhead, pass_overhead(device));
   const double pass = forward(piece.begin, piece.end, replicas, piece.divides) +
                       backward(piece.begin, piece.end, replicas, piece.divides);
-  return rounds(replicas, piece.divides) * (pass * slowest + 2.0 * overhead);
+  return rounds(replicas, piece.divides) * (pass * factor(piece.devices.front()) + 2.0 * overhead);
 }
 
 }  // namespace stagecraft::director

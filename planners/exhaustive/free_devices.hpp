@@ -18,7 +18,6 @@ struct FreeDevices {
   std::vector<std::size_t> left;  ///< by run; the last ones of the run
   /// By node: whether it was used before the like one before it. Then a stage has to lie in both.
   std::vector<char> owes;
-  friend bool operator==(const FreeDevices&, const FreeDevices&) = default;
 };
 
 [[nodiscard]] FreeDevices all_free(const std::vector<NodeRuns>& nodes);

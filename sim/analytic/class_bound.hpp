@@ -26,8 +26,6 @@ struct ScheduleProgram;
 struct ClassBound {
   Seconds time;
   Seconds work;  ///< all computing, divided among all devices: at most `time`
-  [[nodiscard]] bool is_work() const { return time == work; }
-  friend bool operator==(const ClassBound&, const ClassBound&) = default;
 };
 
 struct ClassBoundOptions {

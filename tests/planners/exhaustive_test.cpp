@@ -35,11 +35,6 @@ const Planned& planned(const PlanResult& result) {
   return std::get<Planned>(result);
 }
 
-const Detail& entry(const Detail::Record& record, const std::string& name) {
-  const auto found = std::ranges::find(record, name, &std::pair<std::string, Detail>::first);
-  REQUIRE(found != record.end());
-  return found->second;
-}
 double number(const Detail::Record& record, const std::string& name) {
   return std::get<double>(entry(record, name).value);
 }

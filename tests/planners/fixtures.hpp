@@ -3,6 +3,9 @@
 #include "planners/registry.hpp"
 #include "planners/shared/savings/least_memory.hpp"
 
+#include <doctest/doctest.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -63,6 +66,14 @@ inline PlanResult run_planner(const PlannerInfo& planner, const LayerGraph& grap
       planner,
       {graph, platform, {planner.default_schedule, {}}, microbatches, training, parse_options(planner, options)});
 }
+
+/// What a record, or the details of a plan, must have.
+inline const Detail& entry(const Detail::Record& record, const std::string& name) {
+  const auto found = std::ranges::find(record, name, &Detail::Record::value_type::first);
+  REQUIRE_MESSAGE(found != record.end(), name);
+  return found->second;
+}
+inline const Detail& detail(const Planned& planned, const std::string& name) { return entry(planned.details, name); }
 
 /// The names of each stage's layers.
 inline std::vector<std::vector<std::string>> stage_names(const LayerGraph& graph, const Plan& plan) {

@@ -98,16 +98,10 @@ TEST_CASE("host transport: pipedream charges a boundary with all legs, and synch
   const auto claim = [&](Transport transport) {
     const PlanResult result = run_planner(find_planner("pipedream"), graph, over_hosts(2, transport),
                                           {{"straight", "true"}, {"boundary", "whole"}}, 64);
-    return std::get<Planned>(result).details;
+    return std::get<double>(detail(std::get<Planned>(result), "claimed_period_s").value);
   };
-  const auto period = [](const Detail::Record& details) {
-    for (const auto& [key, value] : details) {
-      if (key == "claimed_period_s") return std::get<double>(value.value);
-    }
-    return 0.0;
-  };
-  CHECK(period(claim(Transport::Direct)) == doctest::Approx(3).epsilon(1e-12));
-  CHECK(period(claim(Transport::Host)) == doctest::Approx(10).epsilon(1e-12));
+  CHECK(claim(Transport::Direct) == doctest::Approx(3).epsilon(1e-12));
+  CHECK(claim(Transport::Host) == doctest::Approx(10).epsilon(1e-12));
 }
 
 }  // namespace

@@ -36,13 +36,6 @@ Given with(Given options, const std::string& name, const std::string& value) {
   return options;
 }
 
-Detail detail(const Planned& planned, const std::string& name) {
-  for (const auto& [key, value] : planned.details) {
-    if (key == name) return value;
-  }
-  FAIL("no detail " << name);
-  return {};
-}
 double number(const Planned& planned, const std::string& name) { return std::get<double>(detail(planned, name).value); }
 bool flag(const Planned& planned, const std::string& name) { return std::get<bool>(detail(planned, name).value); }
 bool is_null(const Planned& planned, const std::string& name) {

@@ -153,11 +153,7 @@ TEST_CASE("spp: W, time and bound of shared cards are those of a run with such c
         run_planner(as_in_paper("spp"), graph, platform, {{"duplex", full ? "full" : "half"}}, microbatches);
     REQUIRE(std::holds_alternative<Planned>(result));
     const Planned& answer = std::get<Planned>(result);
-    const auto detail = [&](const std::string& name) {
-      const auto found = std::ranges::find(answer.details, name, &Detail::Record::value_type::first);
-      REQUIRE(found != answer.details.end());
-      return std::get<double>(found->second.value);
-    };
+    const auto detail = [&](const std::string& name) { return std::get<double>(entry(answer.details, name).value); };
     const PairShare share = full ? PairShare::BothWays : PairShare::OneWay;
     const PipelineTimes times = shared_times(graph, platform, answer.plan, share);
     const double time = answer.plan.predicted.iteration_time->value();

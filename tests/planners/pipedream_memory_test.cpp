@@ -152,9 +152,7 @@ TEST_CASE("pipedream memory: the first stage has NOAM microbatches in flight, an
     const std::int64_t noam = straight ? 3 : 2;
     REQUIRE(found.plan.stages.front().replicas.size() == (straight ? 1 : 2));
     CHECK(testing::compiled(found.plan).in_flight.front() == noam);
-    const auto detail = std::ranges::find(found.details, "noam", &Detail::Record::value_type::first);
-    REQUIRE(detail != found.details.end());
-    CHECK(std::get<std::int64_t>(detail->second.value) == noam);
+    CHECK(std::get<std::int64_t>(detail(found, "noam").value) == noam);
     Plan deeper = found.plan;
     deeper.microbatches = 64;
     deeper.schedule = {"pipedream", {{"depth", 2}}};

@@ -169,10 +169,7 @@ inline bool is_straight(const std::vector<JudgedStage>& stages) {
 
 /// A figure among a plan's details.
 inline double detail_number(const Detail::Record& details, const std::string& name) {
-  for (const auto& [key, value] : details) {
-    if (key == name) return std::get<double>(value.value);
-  }
-  return -1.0;
+  return std::get<double>(entry(details, name).value);
 }
 
 inline void add_stages(const std::vector<JudgedStage>& judged, double outer, std::vector<Stage>& stages,

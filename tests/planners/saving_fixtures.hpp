@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace stagecraft::testing {
@@ -78,6 +77,17 @@ inline PlanRequest request_for(const PlannerInfo& planner, const LayerGraph& gra
   PlanRequest request{graph, platform, {schedule, {}}, microbatches, {}, parse_options(planner, options)};
   request.memory = MemoryPolicy::Cheapest;
   return request;
+}
+
+/// The largest memory that some device needs if the plan of a platform with ample memory is run on it.
+inline std::int64_t largest_need(const PlannerInfo& planner, const LayerGraph& graph, std::size_t devices,
+                                 const std::string& schedule) {
+  const PlanResult ample = planner.plan(request_for(planner, graph, flat_platform(devices, 1e6), schedule, 64));
+  Bytes largest;
+  for (const auto& [device, peak] : std::get<Planned>(ample).plan.predicted.peak_memory) {
+    largest = std::max(largest, peak);
+  }
+  return largest.value();
 }
 
 /// The swaps of all stages.

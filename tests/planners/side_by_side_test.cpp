@@ -52,11 +52,7 @@ double time_of(const LayerGraph& graph, const Platform& platform, const Plan& pl
   return evaluate_plan(graph, platform, plan).iterations.back().value();
 }
 
-std::int64_t pipelines_in(const Planned& planned) {
-  const auto found = std::ranges::find(planned.details, "pipelines", &Detail::Record::value_type::first);
-  REQUIRE(found != planned.details.end());
-  return std::get<std::int64_t>(found->second.value);
-}
+std::int64_t pipelines_in(const Planned& planned) { return std::get<std::int64_t>(detail(planned, "pipelines").value); }
 
 Platform nodes(std::uint32_t count, std::uint32_t devices, Bytes memory = Bytes(1'000'000)) {
   Platform platform = test::built(test::nodes_of(count, devices, Interconnect{SwitchedNode{}, test::link_of(1000.0)},

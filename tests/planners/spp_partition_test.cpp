@@ -48,16 +48,14 @@ LayerGraph chain_of(const std::vector<double>& pf, const std::vector<std::int64_
   return graph;
 }
 
-std::vector<Partition> partitions_on_b4(const LayerGraph& graph) {
-  const Platform platform = platform_b4();
+PartitionProblem problem_of(const LayerGraph& graph, const Platform& platform, std::int64_t microbatches) {
   const PairBandwidths pairs = pair_bandwidths(platform);
-  const PlanRequest request{.graph = graph,
-                            .platform = platform,
-                            .schedule = {"1f1b", {}},
-                            .microbatches = 4,
-                            .training = {},
-                            .options = Options({})};
-  return best_partitions(partition_problem(request, {pairs, pairs}, device_order(pairs)));
+  const PlanRequest request{graph, platform, {"1f1b", {}}, microbatches, {}, Options({})};
+  return partition_problem(request, {pairs, pairs}, device_order(pairs));
+}
+
+std::vector<Partition> partitions_on_b4(const LayerGraph& graph) {
+  return best_partitions(problem_of(graph, platform_b4(), 4));
 }
 
 bool is_finite(double load) { return load < kNoLoad; }
@@ -143,16 +141,7 @@ TEST_CASE("spp: partitions the specification's example I3 on every count of stag
 }
 
 TEST_CASE("spp: a stage has no more replicas than it may") {
-  const LayerGraph graph = chain_of({4, 4, 4, 4}, {2, 2, 2}, {1, 1, 1, 1});
-  const Platform platform = platform_b4();
-  const PairBandwidths pairs = pair_bandwidths(platform);
-  const PlanRequest request{.graph = graph,
-                            .platform = platform,
-                            .schedule = {"1f1b", {}},
-                            .microbatches = 4,
-                            .training = {},
-                            .options = Options({})};
-  PartitionProblem problem = partition_problem(request, {pairs, pairs}, device_order(pairs));
+  PartitionProblem problem = problem_of(chain_of({4, 4, 4, 4}, {2, 2, 2}, {1, 1, 1, 1}), platform_b4(), 4);
   problem.most_replicas = 2;
   const std::vector<Partition> best = best_partitions(problem);
   REQUIRE(best.size() == 3);  // no single stage on four devices
@@ -252,32 +241,14 @@ TEST_CASE("spp: the load of a partition is what the analytic network makes of it
 }
 
 TEST_CASE("spp: equal layers tie wherever they stand, although their time is no binary fraction") {
-  const LayerGraph graph = chain(std::vector<double>(12, 0.1));
-  const Platform platform = flat_platform(4, 1e12);
-  const PlanRequest request{.graph = graph,
-                            .platform = platform,
-                            .schedule = {"1f1b", {}},
-                            .microbatches = 7,
-                            .training = {},
-                            .options = Options({})};
-  const PairBandwidths pairs = pair_bandwidths(platform);
-  const PartitionProblem problem = partition_problem(request, {pairs, pairs}, device_order(pairs));
+  const PartitionProblem problem = problem_of(chain(std::vector<double>(12, 0.1)), flat_platform(4, 1e12), 7);
   for (std::size_t l = 1; l <= 12; ++l) CHECK(problem.compute[l] - problem.compute[l - 1] == problem.compute[1]);
   CHECK(problem.compute[12].value() == doctest::Approx(12 * 0.3).epsilon(1e-14));
 }
 
 TEST_CASE("spp: layers that take longer than can be counted are refused") {
-  const LayerGraph graph = chain({1e6, 1e6});
-  const Platform platform = flat_platform(2);
-  const PlanRequest request{.graph = graph,
-                            .platform = platform,
-                            .schedule = {"1f1b", {}},
-                            .microbatches = 7,
-                            .training = {},
-                            .options = Options({})};
-  const PairBandwidths pairs = pair_bandwidths(platform);
-  CHECK_THROWS_WITH_AS((void)partition_problem(request, {pairs, pairs}, device_order(pairs)),
-                       doctest::Contains("takes 6e+06 s"), InputError);
+  CHECK_THROWS_WITH_AS((void)problem_of(chain({1e6, 1e6}), flat_platform(2), 7), doctest::Contains("takes 6e+06 s"),
+                       InputError);
 }
 
 TEST_CASE("spp: a table that would not fit is refused before anything is computed") {

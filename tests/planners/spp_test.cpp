@@ -50,12 +50,6 @@ Planned planned(const PlanResult& result) {
   return std::get<Planned>(result);
 }
 
-const Detail& detail(const Planned& planned, const std::string& name) {
-  const auto found = std::ranges::find(planned.details, name, &Detail::Record::value_type::first);
-  REQUIRE(found != planned.details.end());
-  return found->second;
-}
-
 /// (stages, load, time) of every stage count.
 void check_counts(const Planned& planned, const std::vector<std::pair<double, double>>& expected) {
   const auto& list = std::get<Detail::List>(detail(planned, "per_stage_count").value);

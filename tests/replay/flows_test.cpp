@@ -77,6 +77,14 @@ std::vector<Topology> all_topologies() {
   };
 }
 
+void check_ends(const std::vector<double>& ends, const std::vector<double>& expected) {
+  REQUIRE(ends.size() == expected.size());
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    CAPTURE(i);
+    CHECK(ends[i] == doctest::Approx(expected[i]).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("replay: random transfers over every topology end when the fluid model says") {
   for (const Topology& topology : all_topologies()) {
     CAPTURE(topology.name);
@@ -91,13 +99,9 @@ TEST_CASE("replay: random transfers over every topology end when the fluid model
       CAPTURE(seed);
       const auto devices = static_cast<std::uint32_t>(topology.platform.devices.size());
       const std::vector<FluidTransfer> transfers = random_transfers(devices, seed);
-      const std::vector<double> expected = test::expected_ends(topology.platform, transfers);
       const std::vector<double> ends = test::replayed_ends(topology.platform, transfers);
-      const std::vector<double> without_leaving_out = test::replayed_ends(every_link, transfers);
-      for (std::size_t i = 0; i < transfers.size(); ++i) {
-        CHECK(ends[i] == doctest::Approx(expected[i]).epsilon(1e-9));
-        CHECK(ends[i] == doctest::Approx(without_leaving_out[i]).epsilon(1e-9));
-      }
+      check_ends(ends, test::expected_ends(topology.platform, transfers));
+      check_ends(ends, test::replayed_ends(every_link, transfers));
     }
   }
 }
@@ -113,12 +117,9 @@ TEST_CASE("shared ends: random transfers over every topology end as in the repla
       for (const FluidTransfer& transfer : transfers) {
         timed.push_back({PlaceId(transfer.from), PlaceId(transfer.to), Bytes(transfer.bytes), Seconds(transfer.start)});
       }
-      const std::vector<Seconds> ends = shared_ends(topology.platform, timed);
-      const std::vector<double> replayed = test::replayed_ends(topology.platform, transfers);
-      REQUIRE(ends.size() == replayed.size());
-      for (std::size_t i = 0; i < ends.size(); ++i) {
-        CHECK(ends[i].value() == doctest::Approx(replayed[i]).epsilon(1e-9));
-      }
+      std::vector<double> ends;
+      for (const Seconds end : shared_ends(topology.platform, timed)) ends.push_back(end.value());
+      check_ends(ends, test::replayed_ends(topology.platform, transfers));
     }
   }
 }
@@ -132,12 +133,7 @@ TEST_CASE("replay: random transfers of three classes over every topology end whe
       const auto devices = static_cast<std::uint32_t>(topology.platform.devices.size());
       std::vector<FluidTransfer> transfers = random_transfers(devices, seed);
       for (std::size_t i = 30; i < transfers.size(); ++i) transfers[i].transfer_class = i < 45 ? 1 : 2;
-      const std::vector<double> expected = test::expected_ends(topology.platform, transfers);
-      const std::vector<double> ends = test::replayed_ends(topology.platform, transfers);
-      for (std::size_t i = 0; i < transfers.size(); ++i) {
-        CAPTURE(i);
-        CHECK(ends[i] == doctest::Approx(expected[i]).epsilon(1e-9));
-      }
+      check_ends(test::replayed_ends(topology.platform, transfers), test::expected_ends(topology.platform, transfers));
     }
   }
 }
@@ -167,12 +163,8 @@ TEST_CASE("replay: random transfers over links that fail end when the fluid mode
       for (std::size_t i = 30; i < transfers.size() && seed % 2 == 0; ++i) transfers[i].transfer_class = i < 45 ? 1 : 2;
       const Events failures = random_failures(topology.platform, transfers, seed);
       const std::vector<double> expected = test::expected_ends(topology.platform, transfers, failures);
-      const std::vector<double> ends = test::replayed_ends(topology.platform, transfers, failures);
       CHECK(expected != test::expected_ends(topology.platform, transfers));
-      for (std::size_t i = 0; i < transfers.size(); ++i) {
-        CAPTURE(i);
-        CHECK(ends[i] == doctest::Approx(expected[i]).epsilon(1e-9));
-      }
+      check_ends(test::replayed_ends(topology.platform, transfers, failures), expected);
     }
   }
 }

@@ -307,13 +307,14 @@ TEST_CASE("topology: rails between the nodes that an explicit form names") {
   CHECK(all_reduce(test::explicit_rails({.are_named = false}), in_order(8), kGigabyte) > 0.07);
 }
 
+constexpr std::int64_t kBytes = 840'000'000;  // a multiple of every ring's length
+
+void check(const Platform& platform, const std::vector<std::uint32_t>& ring, double bandwidth, double latency) {
+  const double expected = closed_form(static_cast<double>(ring.size()), bandwidth, latency, 0.84);
+  CHECK(all_reduce(platform, ring, kBytes) == near(expected, 1e-6));
+}
+
 TEST_CASE("topology: a ring all-reduce inside a node takes its closed form") {
-  constexpr std::int64_t kBytes = 840'000'000;  // a multiple of every ring's length
-  const auto check = [&](const Platform& platform, const std::vector<std::uint32_t>& ring, double bandwidth,
-                         double latency) {
-    const double expected = closed_form(static_cast<double>(ring.size()), bandwidth, latency, 0.84);
-    CHECK(all_reduce(platform, ring, kBytes) == near(expected, 1e-6));
-  };
   check(node(8, SwitchedNode{}, 1e-5), in_order(8), 1, 2e-5);
   check(node(6, FullNode{}, 1e-5), in_order(6), 5, 1e-5);  // over the five links of each
   check(node(7, RingNode{}, 1e-5), in_order(7), 2, 1e-5);  // both ways round
@@ -326,12 +327,6 @@ TEST_CASE("topology: a ring all-reduce inside a node takes its closed form") {
 }
 
 TEST_CASE("topology: a ring all-reduce over nodes takes its closed form") {
-  constexpr std::int64_t kBytes = 840'000'000;
-  const auto check = [&](const Platform& platform, const std::vector<std::uint32_t>& ring, double bandwidth,
-                         double latency) {
-    const double expected = closed_form(static_cast<double>(ring.size()), bandwidth, latency, 0.84);
-    CHECK(all_reduce(platform, ring, kBytes) == near(expected, 1e-6));
-  };
   check(network(8, SwitchedNetwork{}, 1, 1e-5), in_order(8), 1, 2e-5);
   check(network(6, FullNetwork{giga(0.5, 1e-5)}), in_order(6), 0.5, 1e-5);
   check(network(5, TorusNetwork{{5}, giga(0.5, 1e-5)}), in_order(5), 0.5, 1e-5);

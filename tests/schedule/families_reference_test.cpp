@@ -65,18 +65,22 @@ Plan plan_of(const json& record, const char* schedule) {
   return testing::fixed_plan(choice, record.at("p").get<std::size_t>(), record.at("m").get<std::int64_t>());
 }
 
-/// The report of the record's times and sizes with another schedule.
-Report report_of(const json& record, const ScheduleChoice& choice) {
-  const auto p = record.at("p").get<std::size_t>();
-  const json& times = record.at("times");
-  LayerGraph graph = testing::chain(p, 0, 0);
-  for (std::size_t s = 0; s < p; ++s) {
+LayerGraph chain_of(std::size_t layers, const json& times) {
+  LayerGraph graph = testing::chain(layers, 0, 0);
+  for (std::size_t s = 0; s < layers; ++s) {
     Layer& layer = graph.layers[LayerId(s)];
     layer.forward = duration(times, "F", s);
     layer.backward = duration(times, "B", s) + duration(times, "W", s);
     layer.backward_weight = duration(times, "W", s);
   }
-  return evaluate_plan(graph, testing::pairwise(p, 1e9, times.at("tC").get<double>()),
+  return graph;
+}
+
+/// The report of the record's times and sizes with another schedule.
+Report report_of(const json& record, const ScheduleChoice& choice) {
+  const auto p = record.at("p").get<std::size_t>();
+  const json& times = record.at("times");
+  return evaluate_plan(chain_of(p, times), testing::pairwise(p, 1e9, times.at("tC").get<double>()),
                        testing::fixed_plan(choice, p, record.at("m").get<std::int64_t>()));
 }
 
@@ -85,13 +89,7 @@ void compare(const json& record, const char* schedule) {
   const auto m = record.at("m").get<std::int64_t>();
   const json& times = record.at("times");
   const Plan plan = plan_of(record, schedule);
-  LayerGraph graph = testing::chain(testing::layers_of(plan), 0, 0);
-  for (std::size_t s = 0; s < graph.layers.size(); ++s) {
-    Layer& layer = graph.layers[LayerId(s)];
-    layer.forward = duration(times, "F", s);
-    layer.backward = duration(times, "B", s) + duration(times, "W", s);
-    layer.backward_weight = duration(times, "W", s);
-  }
+  const LayerGraph graph = chain_of(testing::layers_of(plan), times);
   const Platform platform = testing::pairwise(p, 1e9, times.at("tC").get<double>());
   const ScheduleProgram program = require_schedule(graph, platform, plan);
   const Schedule orders = program.orders({0, plan.microbatches});

@@ -5,6 +5,7 @@
 #include "sim/workload/catalogue.hpp"
 #include "sim/workload/transformer.hpp"
 #include "sim/workload/vgg.hpp"
+#include "tests/workload/group_networks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -18,6 +19,7 @@
 #include <vector>
 
 using namespace stagecraft;
+using group_networks::layer_of;
 
 namespace {
 
@@ -37,21 +39,13 @@ LayerGraph built(const std::string& net, const std::string& device, std::int64_t
   return build_model(find_architecture(net).value(), find_device(device).value(), samples, granularity).profiles.at(0);
 }
 
-const Layer& layer(const LayerGraph& graph, const std::string& name) {
-  for (const Layer& candidate : graph.layers) {
-    if (candidate.name == name) return candidate;
-  }
-  FAIL("no layer ", name);
-  return graph.layers.back();
-}
-
 /// The stash of one transformer block, per sample, in bytes.
 Bytes block_stash(const TransformerSize& size, Precision precision) {
   DeviceDescription device = find_device("A100-SXM4-40GB").value();
   device.precision = precision;
   const Model model = build_model(bert("b", size, BertHead::Pooler), device, 1);
   const LayerGraph& graph = model.profiles.at(0);
-  return layer(graph, "block0.attention").stash + layer(graph, "block0.mlp").stash;
+  return layer_of(graph, "block0.attention").stash + layer_of(graph, "block0.mlp").stash;
 }
 
 }  // namespace
@@ -60,27 +54,27 @@ TEST_CASE("build_model: VGG-16 at microbatch 32 has the sizes of its layers") {
   const LayerGraph graph = built("vgg16", "V100-SXM2-16GB", 32);
   CHECK(graph.layers.size() == 13 * 2 + 5 + 5);  // 13 x (conv, relu), 5 pools, 3 linear with 2 relus
   CHECK(graph.input == Bytes(19'267'584));       // 32 x 3 x 224 x 224 x 4
-  const Layer& first = layer(graph, "conv1_1");
+  const Layer& first = layer_of(graph, "conv1_1");
   CHECK(first.parameters == Bytes(7168));     // (3 x 3 x 3 x 64 + 64) x 4
   CHECK(first.output == Bytes(411'041'792));  // 32 x 64 x 224 x 224 x 4
   CHECK(first.stash == graph.input);
   CHECK(first.checkpoint == graph.input);
-  CHECK(layer(graph, "relu1_1").stash == Bytes(411'041'792));
+  CHECK(layer_of(graph, "relu1_1").stash == Bytes(411'041'792));
   // a pooling keeps its input and an 8-byte index for each of its outputs
-  CHECK(layer(graph, "pool1").stash == Bytes(411'041'792 + 32 * 64 * 112 * 112 * 8));
-  CHECK(layer(graph, "fc6").parameters == Bytes(std::int64_t{4} * (25088 + 1) * 4096));
+  CHECK(layer_of(graph, "pool1").stash == Bytes(411'041'792 + 32 * 64 * 112 * 112 * 8));
+  CHECK(layer_of(graph, "fc6").parameters == Bytes(std::int64_t{4} * (25088 + 1) * 4096));
   // relu6 keeps its output and one byte of dropout mask for each value
-  CHECK(layer(graph, "relu6").stash == Bytes(std::int64_t{32} * 4096 * 5));
+  CHECK(layer_of(graph, "relu6").stash == Bytes(std::int64_t{32} * 4096 * 5));
   CHECK(totals(graph).parameters == Bytes(std::int64_t{4} * 138'357'544));
 }
 
 TEST_CASE("build_model: the first layer has no input gradient") {
   const LayerGraph graph = built("vgg16", "V100-SXM2-16GB", 32);
-  CHECK(layer(graph, "conv1_1").backward == layer(graph, "conv1_1").backward_weight);
-  const Layer& second = layer(graph, "conv1_2");
+  CHECK(layer_of(graph, "conv1_1").backward == layer_of(graph, "conv1_1").backward_weight);
+  const Layer& second = layer_of(graph, "conv1_2");
   CHECK(second.backward.value() == doctest::Approx(2 * second.forward.value()));
   CHECK(second.backward_weight.value() == doctest::Approx(second.forward.value()));
-  CHECK(layer(graph, "relu1_1").backward_weight == Seconds(0));
+  CHECK(layer_of(graph, "relu1_1").backward_weight == Seconds(0));
 }
 
 // Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022 (arXiv:2205.05198),
@@ -103,8 +97,8 @@ TEST_CASE("build_model: GPT and BERT blocks of one size keep the same and hold t
   const Model encoder = build_model(bert("b", size, BertHead::Pooler), device, 2);
   const Model decoder = build_model(gpt("g", size), device, 2);
   for (const char* name : {"block1.attention", "block1.mlp"}) {
-    const Layer& a = layer(encoder.profiles[0], name);
-    const Layer& b = layer(decoder.profiles[0], name);
+    const Layer& a = layer_of(encoder.profiles[0], name);
+    const Layer& b = layer_of(decoder.profiles[0], name);
     CHECK(a.parameters == b.parameters);
     CHECK(a.stash == b.stash);
     CHECK(a.output == Bytes(std::int64_t{4} * 2 * 64 * 256));
@@ -124,7 +118,8 @@ TEST_CASE("build_model: a tied head has the word table, which counts once") {
     CHECK(graph.layers[graph.tied[0].layers[1]].name == (by_operator ? "head.decoder" : "head"));
     CHECK(totals(graph).parameters == Bytes(std::int64_t{4} * 124'439'808));
   }
-  CHECK(layer(built("gpt2-small", "A100-SXM4-40GB", 1), "head").parameters == table + Bytes(std::int64_t{4} * 2 * 768));
+  CHECK(layer_of(built("gpt2-small", "A100-SXM4-40GB", 1), "head").parameters ==
+        table + Bytes(std::int64_t{4} * 2 * 768));
   CHECK(built("bert-large", "A100-SXM4-40GB", 1).tied.empty());
 }
 
@@ -221,7 +216,7 @@ TEST_CASE("build_model: the operators of an attention half form its graph") {
   CHECK(to == std::set<std::string>{"block1.attention.query", "block1.attention.key", "block1.attention.value",
                                     "block1.attention.residual"});
   CHECK(from == std::set<std::string>{"block1.attention.query", "block1.attention.key"});
-  CHECK(layer(graph, "block1.attention.query").type == "attention.query");
+  CHECK(layer_of(graph, "block1.attention.query").type == "attention.query");
 }
 
 // A layer's times are rounded to the nanosecond once, so two sums differ by at most half a nanosecond for each layer of
@@ -299,7 +294,7 @@ TEST_CASE("build_model: sizes grow with the microbatch, parameters do not, times
 // A pooler reads one token, but PyTorch keeps the tensor that the token is a view of.
 TEST_CASE("build_model: the pooler keeps its whole input") {
   const LayerGraph graph = built("bert-base", "V100-SXM2-16GB", 2);
-  const Layer& pooler = layer(graph, "pooler");
+  const Layer& pooler = layer_of(graph, "pooler");
   CHECK(pooler.checkpoint == Bytes(std::int64_t{2} * 512 * 768 * 4));
   CHECK(pooler.stash == Bytes(std::int64_t{2} * (512 + 1) * 768 * 4));
 }

@@ -7,6 +7,7 @@
 #include "sim/workload/inception.hpp"
 #include "sim/workload/operator_cost.hpp"
 #include "sim/workload/resnet.hpp"
+#include "tests/workload/group_networks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -36,14 +37,6 @@ const Operator& find_operator(const Architecture& net, const std::string& name) 
   }
   FAIL("no operator ", name);
   return net.operators.back();
-}
-
-const Layer& find_layer(const LayerGraph& graph, const std::string& name) {
-  for (const Layer& layer : graph.layers) {
-    if (layer.name == name) return layer;
-  }
-  FAIL("no layer ", name);
-  return graph.layers.back();
 }
 
 /// Bytes that the backward of a network needs, each tensor once wherever it lies, for one sample in fp32.
@@ -117,7 +110,7 @@ TEST_CASE("image draft: a residual addition reads two tensors, keeps its ReLU's 
   const LayerGraph graph =
       build_model(find_architecture("resnet50").value(), find_device("V100-SXM2-16GB").value(), 2).profiles.at(0);
   const Bytes tensor(std::int64_t{2} * 256 * 56 * 56 * 4);
-  const Layer& sum = find_layer(graph, "layer1.1.add");
+  const Layer& sum = group_networks::layer_of(graph, "layer1.1.add");
   CHECK(sum.output == tensor);
   CHECK(sum.stash == tensor);
   CHECK(sum.parameters == Bytes(0));

@@ -6,6 +6,7 @@
 #include "sim/workload/gnmt.hpp"
 #include "sim/workload/transformer.hpp"
 #include "sim/workload/xlnet.hpp"
+#include "tests/workload/group_networks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -14,6 +15,8 @@
 #include <string>
 
 namespace stagecraft::sequence_networks_test {
+
+using group_networks::layer_of;
 
 namespace {
 
@@ -27,14 +30,6 @@ double operations(const Architecture& net) { return forward_flops(net).value(); 
 
 LayerGraph built(const Architecture& net) {
   return build_model(net, find_device("V100-SXM2-16GB").value(), 1).profiles.at(0);
-}
-
-const Layer& layer(const LayerGraph& graph, const std::string& name) {
-  for (const Layer& candidate : graph.layers) {
-    if (candidate.name == name) return candidate;
-  }
-  FAIL("no layer ", name);
-  return graph.layers.back();
 }
 
 /// The layers that read what `name` makes.
@@ -131,7 +126,7 @@ TEST_CASE("sequence networks: a Transformer normalised before its halves has two
 TEST_CASE("sequence networks: the cross-attention of a pre-normalised Transformer keeps what its operators need") {
   const EncoderDecoderSize size{.layers = 1, .hidden = 8, .heads = 2, .sequence = 4};
   const LayerGraph graph = built(encoder_decoder("e", size, NormPlace::Before));
-  CHECK(layer(graph, "decoder.block0.cross_attention").stash == Bytes(288 * 4 + 32 + 32 + 32));
+  CHECK(layer_of(graph, "decoder.block0.cross_attention").stash == Bytes(288 * 4 + 32 + 32 + 32));
   CHECK(readers(graph, "encoder.norm") == std::set<std::string>{"decoder.block0.cross_attention"});
   CHECK(readers(graph, "encoder.block0.mlp") == std::set<std::string>{"encoder.norm"});
 }
@@ -220,7 +215,7 @@ TEST_CASE(
   CHECK(readers(gnmt8, "decoder.lstm1") == std::set<std::string>{"decoder.lstm2"});  // the residual is within it
   const LayerGraph xlnet_base = built(known("xlnet-base"));
   CHECK(readers(xlnet_base, "positions").size() == 12);
-  CHECK(layer(xlnet_base, "positions").backward == Seconds(0));
+  CHECK(layer_of(xlnet_base, "positions").backward == Seconds(0));
 }
 
 // s = 4 tokens, h = 8, two heads of 3: kept are the input of the normalisation and its output (2 s h), queries, keys,
@@ -228,17 +223,18 @@ TEST_CASE(
 // B, masks 2 x 4 x 4 B and 4 x 8 B.
 TEST_CASE("sequence networks: the attention half of T5 keeps what its operators need") {
   const Architecture net = t5("t", {.layers = 1, .hidden = 8, .heads = 2, .head_size = 3, .sequence = 4});
-  CHECK(layer(built(net), "encoder.block0.attention").stash == Bytes(224 * 4 + 16 + 32 + 32));
-  CHECK(layer(built(net), "encoder.block0.attention").parameters == Bytes(std::int64_t{4} * (8 + 4 * 8 * 6 + 32 * 2)));
+  CHECK(layer_of(built(net), "encoder.block0.attention").stash == Bytes(224 * 4 + 16 + 32 + 32));
+  CHECK(layer_of(built(net), "encoder.block0.attention").parameters ==
+        Bytes(std::int64_t{4} * (8 + 4 * 8 * 6 + 32 * 2)));
 }
 
 // An LSTM layer of 2 tokens, h = 4: input and output 8 values each and five for each state, 40: 56 values of 4 bytes;
 // dropout masks of 8 bytes. From the third layer on it holds 4 (4 + 4) 4 + 8 x 4 = 160 parameters.
 TEST_CASE("sequence networks: an LSTM keeps its input, its output, its gates and its cells") {
   const LayerGraph graph = built(gnmt("g", {.layers = 3, .hidden = 4, .sequence = 2, .vocabulary = 10}));
-  CHECK(layer(graph, "encoder.lstm2").stash == Bytes(56 * 4 + 8));
-  CHECK(layer(graph, "encoder.lstm2").parameters == Bytes(std::int64_t{4} * 160));
-  CHECK(layer(graph, "encoder.lstm0").parameters == Bytes(std::int64_t{4} * 2 * 160));
+  CHECK(layer_of(graph, "encoder.lstm2").stash == Bytes(56 * 4 + 8));
+  CHECK(layer_of(graph, "encoder.lstm2").parameters == Bytes(std::int64_t{4} * 160));
+  CHECK(layer_of(graph, "encoder.lstm0").parameters == Bytes(std::int64_t{4} * 2 * 160));
 }
 
 TEST_CASE("sequence networks: sizes left out follow from the others") {

@@ -44,6 +44,14 @@ Inputs random_cluster(std::uint32_t seed) {
 
 void say_none(const std::string& /*text*/) {}
 
+PlanningChoices with_options(const GivenOptions& options = {}) {
+  PlanningChoices choices;
+  choices.microbatches = 6;
+  choices.memory = MemoryPolicy::Cheapest;
+  choices.options = options;
+  return choices;
+}
+
 /// The replayed time of an iteration of the planner's plan; none if it has none, or one that does not fit.
 std::optional<Seconds> replayed(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices) {
   try {
@@ -70,9 +78,7 @@ TEST_CASE("director: no planner's plan replays faster, and the claim is the repl
   for (std::uint32_t seed = 1; seed <= testing::random_cases(200U); ++seed) {
     CAPTURE(seed);
     const Inputs inputs = random_cluster(seed);
-    PlanningChoices choices;
-    choices.microbatches = 6;
-    choices.memory = MemoryPolicy::Cheapest;
+    const PlanningChoices choices = with_options();
     const std::optional<Seconds> best = replayed(find_planner("director"), inputs, choices);
     for (const PlannerInfo* planner : all_planners()) {
       if (planner->only_by_name) continue;
@@ -91,11 +97,8 @@ TEST_CASE("director: S is at most the replayed time of every seed that was repla
   for (std::uint32_t seed = 1; seed <= testing::random_cases(200U); ++seed) {
     CAPTURE(seed);
     const Inputs inputs = random_cluster(seed);
-    PlanningChoices choices;
-    choices.microbatches = 6;
-    choices.memory = MemoryPolicy::Cheapest;
-    choices.options = {{"evaluations", "0"}};
-    const Planning planning = make_plan(find_planner("director"), inputs, choices, say_none);
+    const Planning planning =
+        make_plan(find_planner("director"), inputs, with_options({{"evaluations", "0"}}), say_none);
     if (planning.planned() == nullptr) continue;
     const auto& seeds = std::get<Detail::List>(planning.planned()->details.back().second.value);
     for (const Detail& each : seeds) {
@@ -111,10 +114,8 @@ TEST_CASE("director: with --despite-memory it replays on the devices as they wou
   Inputs inputs = random_cluster(3);
   inputs.platform.spec.device_kinds[DeviceKindId(0)].memory = Bytes(60);
   inputs.platform = build_platform(inputs.platform.spec);
-  PlanningChoices choices;
-  choices.microbatches = 6;
+  PlanningChoices choices = with_options({{"evaluations", "0"}});
   choices.memory = MemoryPolicy::Keep;
-  choices.options = {{"evaluations", "0"}};
   const PlannerInfo& director = find_planner("director");
   const Planning planning = make_plan(director, inputs, choices, say_none);
   REQUIRE(planning.planned() == nullptr);

@@ -80,13 +80,6 @@ inline std::optional<PlanAndTime> plan_and_replay(const PlannerInfo& planner, co
   }
 }
 
-inline double objective_of(const Planned& planned) {
-  for (const auto& [name, value] : planned.details) {
-    if (name == "objective_s") return std::get<double>(value.value);
-  }
-  return 0.0;
-}
-
 /// The least time of all plans.
 inline const GivenOptions& for_the_optimum() {
   static const GivenOptions kOptions{
