@@ -10,7 +10,8 @@ namespace {
 
 VerbAction configure_schema(CLI::App& command) {
   auto name = std::make_shared<std::string>();
-  add_required(command, "FORMAT", *name, "the file format, such as model");
+  add_required(command, "FORMAT", *name,
+               "the file format, such as model, or the answer of a command, such as simulation");
   return [name](const Settings&) {
     std::string schema(json_schema(*name));
     while (schema.ends_with('\n')) schema.pop_back();
@@ -22,9 +23,9 @@ VerbAction configure_schema(CLI::App& command) {
 
 const Verb schema_verb{
     .name = "schema",
-    .summary = "print the JSON Schema of a file format",
+    .summary = "print the JSON Schema of a file format, or of what a command answers with --json",
     .configure = configure_schema,
-    .examples = {"stagecraft schema plan"},
+    .examples = {"stagecraft schema plan", "stagecraft schema simulation"},
 };
 
 }  // namespace stagecraft
