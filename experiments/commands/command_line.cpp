@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <optional>
 
 namespace stagecraft {
 namespace {
@@ -28,6 +29,7 @@ struct Program {
                "stagecraft"};
   Settings settings;
   bool no_timings = false;
+  Progress progress = Progress::Hidden;
   std::map<const CLI::App*, VerbAction> actions;
 };
 
@@ -109,6 +111,11 @@ void parse(CLI::App& app, const std::vector<std::string>& arguments) {
   app.parse(std::move(reversed));
 }
 
+bool only_serves(const CLI::App& verb) {
+  return std::ranges::any_of(all_verbs(),
+                             [&](const Verb* each) { return each->only_serves && each->name == verb.get_name(); });
+}
+
 Answer answer(Program& program, const std::vector<std::string>& arguments) {
   CLI::App& app = program.app;
   try {
@@ -124,6 +131,8 @@ Answer answer(Program& program, const std::vector<std::string>& arguments) {
   const CLI::App* verb = chosen_verb(app);
   if (verb == nullptr) throw InputError("missing command", {}, suggest_name("", verb_names()));
   program.settings.timings = !program.no_timings;
+  std::optional<ProgressWatch> watch;
+  if (program.progress == Progress::Shown && !only_serves(*verb)) watch.emplace(usual_progress());
   return program.actions.at(verb)(program.settings);
 }
 
@@ -155,49 +164,54 @@ Answer error_answer(ExitCode code, const std::string& message) {
   return result;
 }
 
-/// The command's answer, or the error that ended it; `failed` says which.
-Answer answer_or_error(Program& program, const std::vector<std::string>& arguments, bool& failed) {
-  failed = true;
-  try {
-    Answer result = answer(program, arguments);
-    failed = false;
-    return result;
-  } catch (const Error& error) {
-    return error_answer(error);
-  } catch (const std::bad_alloc&) {
-    return error_answer(ExitCode::Input, "out of memory: the request is too large for this machine");
-  } catch (const std::exception& error) {
-    return error_answer(ExitCode::Internal, std::string("unexpected failure: ") + error.what());
+int print_end(const std::vector<std::string>& arguments, Progress progress, std::ostream& out, std::ostream& err) {
+  const auto say = [&err](const std::string& line) {
+    const ProgressPause pause;
+    err << "stagecraft: " << line << '\n' << std::flush;
+  };
+  const CommandEnd end = end_of_command(arguments, say, progress);
+  if (end.wants_json) {
+    out << end.answer.json << '\n';
+  } else if (end.failed) {
+    err << "stagecraft: error: " << end.answer.text << '\n' << std::flush;
+  } else {
+    out << end.answer.text;
   }
+  return static_cast<int>(end.answer.code);
 }
 
 }  // namespace
 
-int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
-  const std::unique_ptr<Program> program = make_program();
-  program->settings.say = [&err](const std::string& line) {
-    const ProgressPause pause;
-    err << "stagecraft: " << line << '\n' << std::flush;
-  };
-  bool failed = false;
-  const Answer result = answer_or_error(*program, arguments, failed);
-  // If the parser refused an argument before it came to --json, the flag is not set yet, so search for it here.
-  const bool json = program->settings.json || std::ranges::find(arguments, "--json") != arguments.end();
-  if (json) {
-    out << result.json << '\n';
-  } else if (failed) {
-    const ProgressPause pause;
-    err << "stagecraft: error: " << result.text << '\n' << std::flush;
-  } else {
-    out << result.text;
+CommandEnd end_of(const std::function<Answer()>& work) {
+  try {
+    return {work()};
+  } catch (const Error& error) {
+    return {error_answer(error), true};
+  } catch (const std::bad_alloc&) {
+    return {error_answer(ExitCode::Input, "out of memory: the request is too large for this machine"), true};
+  } catch (const std::exception& error) {
+    return {error_answer(ExitCode::Internal, std::string("unexpected failure: ") + error.what()), true};
   }
-  return static_cast<int>(result.code);
+}
+
+CommandEnd end_of_command(const std::vector<std::string>& arguments, const std::function<void(const std::string&)>& say,
+                          Progress progress) {
+  const std::unique_ptr<Program> program = make_program();
+  program->settings.say = say;
+  program->progress = progress;
+  CommandEnd end = end_of([&] { return answer(*program, arguments); });
+  // If the parser refused an argument before it came to --json, the flag is not set yet, so search for it here.
+  end.wants_json = program->settings.json || std::ranges::find(arguments, "--json") != arguments.end();
+  return end;
+}
+
+int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
+  return print_end(arguments, Progress::Hidden, out, err);
 }
 
 int run_watched_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
-  const ProgressWatch watch(usual_progress());
   const Screen screen(output_terminal_columns());
-  return run_command_line(arguments, out, err);
+  return print_end(arguments, Progress::Shown, out, err);
 }
 
 void end_interrupted() {

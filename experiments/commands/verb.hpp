@@ -31,6 +31,7 @@ struct Verb {
   VerbAction (*configure)(CLI::App& command) = nullptr;
   /// One to three command lines for its help. Together, in the order of the verbs, they can be typed in one folder.
   std::vector<std::string> examples{};
+  bool only_serves = false;  ///< runs other commands, and shows no progress of its own
 };
 
 }  // namespace stagecraft

@@ -7,7 +7,7 @@ const std::vector<const Verb*>& all_verbs() {
       &plan_verb,     &check_verb,       &simulate_verb, &export_verb,   &compare_verb, &max_batch_verb,
       &run_verb,      &collect_verb,     &report_verb,   &import_verb,   &model_verb,   &calibrate_verb,
       &validate_verb, &make_events_verb, &list_verb,     &describe_verb, &schema_verb,  &completion_verb,
-      &man_verb,      &worker_verb,      &help_verb,     &version_verb,
+      &man_verb,      &serve_verb,       &worker_verb,   &help_verb,     &version_verb,
   };
   return verbs;
 }

@@ -30,6 +30,7 @@ extern const Verb plan_verb;
 extern const Verb report_verb;
 extern const Verb run_verb;
 extern const Verb schema_verb;
+extern const Verb serve_verb;
 extern const Verb simulate_verb;
 extern const Verb validate_verb;
 extern const Verb version_verb;

@@ -16,13 +16,16 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace stagecraft {
 namespace {
 
 constexpr std::string_view kPrefix = "exec:";
+constexpr std::string_view kClientPrefix = "call:";
 
 /// One program as a planner.
 struct External {
@@ -30,6 +33,14 @@ struct External {
   std::string path;
   ExternalCalls calls;
 };
+
+/// What a planner outside this program has answered.
+struct Reply {
+  std::string text;
+  std::string complaint;  ///< for the end of a refusal
+};
+/// Asks it. **Throws** PlannerFailure and PlannerTimeout.
+using Asked = std::function<Reply(const std::string& question)>;
 
 void check_program(const External& external) {
   const InputPlace place{external.name, 0, 0, ""};
@@ -89,18 +100,21 @@ Detail::Record option_record(const Options& options) {
   return record;
 }
 
-ForeignEnd ask(const External& external, const PlanRequest& request) {
+std::string question_of(const PlanRequest& request, const std::optional<std::int64_t>& seed) {
   const bool is_free = request.schedule.name.empty();
-  const std::string question = write_request({.graph = request.graph,
-                                              .platform = request.platform,
-                                              .schedule = is_free ? std::nullopt : std::optional(request.schedule),
-                                              .microbatches = request.microbatches,
-                                              .training = request.training,
-                                              .options = option_record(request.options),
-                                              .memory = to_string(request.memory),
-                                              .samples_per_update = request.samples_per_update,
-                                              .seed = external.calls.seed,
-                                              .running = request.running});
+  return write_request({.graph = request.graph,
+                        .platform = request.platform,
+                        .schedule = is_free ? std::nullopt : std::optional(request.schedule),
+                        .microbatches = request.microbatches,
+                        .training = request.training,
+                        .options = option_record(request.options),
+                        .memory = to_string(request.memory),
+                        .samples_per_update = request.samples_per_update,
+                        .seed = seed,
+                        .running = request.running});
+}
+
+Reply run_program(const External& external, const std::string& question) {
   const bool has_folder = external.path.find('/') != std::string::npos;
   const ForeignProgram call{.command = {has_folder ? external.path : "./" + external.path},
                             .input = question,
@@ -112,7 +126,7 @@ ForeignEnd ask(const External& external, const PlanRequest& request) {
     throw PlannerTimeout(problem + complaint(end), place);
   }
   if (!problem.empty()) throw PlannerFailure(problem + complaint(end), place);
-  return end;
+  return {std::move(end.output), complaint(end)};
 }
 
 /// The keys of the plan that differ from the request. A program has to copy them.
@@ -144,31 +158,32 @@ std::vector<Finding> broken_rules(const PlanRequest& request, const PlanReading&
   return findings;
 }
 
-Planned accept(const External& external, const PlanRequest& request, PlannerAnswer answer, const std::string& place) {
+Planned accept(const std::string& name, const PlanRequest& request, PlannerAnswer answer, const std::string& place) {
   Plan& plan = answer.reading.plan;
   if (!answer.states_training) plan.training = request.training;
   refuse_findings(place, "the plan is not what was asked for", deviations(request, answer),
                   "these keys are copied from the request");
   refuse_findings(place, "the plan breaks a rule", broken_rules(request, answer.reading), "");
-  plan.planner = external.name;
+  plan.planner = name;
   plan.model = request.graph.name;
   plan.platform = request.platform.spec.name;
   return {std::move(plan), std::move(answer.details)};
 }
 
 /// Reads the answer. If it cannot be read, the refusal also shows what the program wrote to standard error.
-auto read_answer(const ForeignEnd& end, const std::string& place, const PlanRequest& request) {
+auto read_answer(const Reply& reply, const std::string& place, const PlanRequest& request) {
   try {
-    return parse_answer(end.output, place, request.graph, request.platform);
+    return parse_answer(reply.text, place, request.graph, request.platform);
   } catch (const InputError& error) {
-    throw InputError(error.message() + complaint(end), error.place(), error.hint());
+    throw InputError(error.message() + reply.complaint, error.place(), error.hint());
   }
 }
 
-PlanResult plan_with(const External& external, const PlanRequest& request) {
-  const ForeignEnd end = ask(external, request);
-  const std::string place = "answer of " + external.name;
-  auto answer = read_answer(end, place, request);
+PlanResult plan_with(const std::string& name, const Asked& ask, const std::optional<std::int64_t>& seed,
+                     const PlanRequest& request) {
+  const Reply reply = ask(question_of(request, seed));
+  const std::string place = "answer of " + name;
+  auto answer = read_answer(reply, place, request);
   if (auto* refusal = std::get_if<PlannerRefusal>(&answer)) {
     return Infeasible{.reason = std::move(refusal->reason),
                       .device = refusal->device,
@@ -176,28 +191,63 @@ PlanResult plan_with(const External& external, const PlanRequest& request) {
                       .excess = refusal->excess,
                       .hint = std::move(refusal->hint),
                       .smallest_memory = refusal->smallest_memory,
-                      .is_costly = true};  // the program's run time is unknown, so it is not asked again
+                      .is_costly = true};  // its run time is unknown, so it is not asked again
   }
-  return accept(external, request, std::get<PlannerAnswer>(std::move(answer)), place);
+  return accept(name, request, std::get<PlannerAnswer>(std::move(answer)), place);
 }
 
-}  // namespace
-
-bool is_external(const std::string& name) { return name.starts_with(kPrefix); }
-
-PlannerInfo external_planner(const std::string& name, const std::string& path, const ExternalCalls& calls) {
-  External external{name, path, calls};
-  check_program(external);
+PlannerInfo outside_planner(const std::string& name, const std::string& summary, const std::string& source, Asked ask,
+                            const std::optional<std::int64_t>& seed) {
   return {.name = name,
-          .summary = "an external program",
-          .source = path,
+          .summary = summary,
+          .source = source,
           .default_schedule = "",
           .options = {},
-          .plan = [external = std::move(external)](const PlanRequest& request) { return plan_with(external, request); },
+          .plan = [name, ask = std::move(ask),
+                   seed](const PlanRequest& request) { return plan_with(name, ask, seed, request); },
           .only_by_name = true,
           .takes_any_option = true,
           .saves_memory = true,
           .orders_turns = true};
+}
+
+/// A planner of the client that the program serves.
+PlannerInfo client_planner(const std::string& name, const ExternalCalls& calls) {
+  const std::string given = name.substr(kClientPrefix.size());
+  const PlannerClient* client = PlannerClient::current();
+  if (client == nullptr) {
+    throw InputError("there is no planner " + quote(name), {}, "call: is for clients of 'stagecraft serve'");
+  }
+  const auto ask = [name, given, client](const std::string& question) -> Reply {
+    PlannerClient::Answer answer = client->ask(given, question);
+    if (!answer.problem.empty()) throw PlannerFailure(answer.problem, {name, 0, 0, ""});
+    return {std::move(answer.text), {}};
+  };
+  return outside_planner(name, "a planner of the client", given, ask, calls.seed);
+}
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): options that name a planner are read anywhere
+const PlannerClient* current_client = nullptr;
+
+}  // namespace
+
+PlannerClient::PlannerClient(Ask ask) : ask_(std::move(ask)) { current_client = this; }
+
+PlannerClient::~PlannerClient() { current_client = nullptr; }
+
+const PlannerClient* PlannerClient::current() { return current_client; }
+
+bool is_external(const std::string& name) { return name.starts_with(kPrefix) || is_of_client(name); }
+
+bool is_of_client(const std::string& name) { return name.starts_with(kClientPrefix); }
+
+PlannerInfo external_planner(const std::string& name, const std::string& path, const ExternalCalls& calls) {
+  External external{name, path, calls};
+  check_program(external);
+  const auto ask = [external = std::move(external)](const std::string& question) {
+    return run_program(external, question);
+  };
+  return outside_planner(name, "an external program", path, ask, calls.seed);
 }
 
 std::shared_ptr<const PlannerInfo> resolve_planner(const std::string& name, const ExternalCalls& calls,
@@ -209,6 +259,7 @@ std::shared_ptr<const PlannerInfo> resolve_planner(const std::string& name, cons
   if (!is_external(name)) return {std::shared_ptr<const PlannerInfo>(), &find_planner(name)};
   if (has_control_characters(name))
     throw InputError("a planner's name has no control characters, found " + quote(name));
+  if (is_of_client(name)) return std::make_shared<const PlannerInfo>(client_planner(name, calls));
   const std::string path = name.substr(kPrefix.size());
   if (path.empty()) throw InputError("expected the path of a program after 'exec:', found none");
   const std::filesystem::path whole = std::filesystem::path(folder) / path;

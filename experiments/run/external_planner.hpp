@@ -5,6 +5,7 @@
 #include "sim/base/quantity.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,8 +30,36 @@ class PlannerTimeout : public InputError {
   using InputError::InputError;
 };
 
-/// Whether the name means an external planner: `exec:PATH`.
+/// The client of `stagecraft serve`, which has planners of its own while this lives.
+/// **Requires** that there is no other one.
+class PlannerClient {
+ public:
+  struct Answer {
+    std::string text;     ///< to the request (docs/reference/formats/request.md)
+    std::string problem;  ///< why there is none; empty: there is one
+  };
+  using Ask = std::function<Answer(const std::string& planner, const std::string& request)>;
+
+  explicit PlannerClient(Ask ask);
+  ~PlannerClient();
+  PlannerClient(const PlannerClient&) = delete;
+  PlannerClient& operator=(const PlannerClient&) = delete;
+  PlannerClient(PlannerClient&&) = delete;
+  PlannerClient& operator=(PlannerClient&&) = delete;
+
+  /// Null if there is none.
+  [[nodiscard]] static const PlannerClient* current();
+  [[nodiscard]] Answer ask(const std::string& planner, const std::string& request) const {
+    return ask_(planner, request);
+  }
+
+ private:
+  Ask ask_;
+};
+
+/// Whether the name means a planner outside this program: `exec:PATH`, or `call:NAME` of a client.
 [[nodiscard]] bool is_external(const std::string& name);
+[[nodiscard]] bool is_of_client(const std::string& name);
 
 /// The program at `path` as a planner called `name`. Each call starts it anew, writes the request to its standard input
 /// and reads a plan from its standard output (docs/how-to/write-a-planner.md), which is judged like a plan file.
@@ -40,7 +69,7 @@ class PlannerTimeout : public InputError {
 [[nodiscard]] PlannerInfo external_planner(const std::string& name, const std::string& path,
                                            const ExternalCalls& calls = {});
 
-/// The planner called `name`: a planner of this program, or `exec:PATH`. A relative path starts at `folder`, or at the
+/// The planner called `name`: a planner of this program, `exec:PATH`, or `call:NAME` if there is a client. A relative path starts at `folder`, or at the
 /// working folder if `folder` is empty.
 /// **Throws** InputError for an unknown name or a file that is no program.
 [[nodiscard]] std::shared_ptr<const PlannerInfo> resolve_planner(const std::string& name,

@@ -206,6 +206,7 @@ void set_speeds(const ProfileSource& source, const std::string& unit, std::int64
 
 std::optional<std::string> existing_input(const std::string& name, InputKind kind, const std::string& base) {
   std::string path = (fs::path(base) / name).string();
+  if (GivenFiles::find(path) != nullptr) return path;
   const std::vector<ShippedFile> shipped = shipped_files(shipped_as(kind).folder);
   const auto found = std::ranges::find(shipped, name, &ShippedFile::name);
   if (kind == InputKind::Study && found != shipped.end()) return found->path;

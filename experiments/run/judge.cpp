@@ -168,7 +168,7 @@ Judgement judge_plan(const LayerGraph& graph, const Platform& platform, const Pl
     }
     judge_refusals(std::get<ScheduleRefusals>(compiled), findings);
   }
-  if (!is_known) findings.back().place = reading.schedule;
+  if (!is_known && reading.schedule) findings.back().place = reading.schedule->place();
   judge_whole(graph, plan, findings);
   return {std::nullopt, std::move(findings)};
 }

@@ -90,7 +90,7 @@ std::optional<std::string> best_file(const NamedInput& input, const std::string&
   std::optional<std::string> first;
   for (const std::string& place : places_of(input, plan)) {
     std::error_code problem;  // then it is no file
-    if (!fs::is_regular_file(place, problem)) continue;
+    if (GivenFiles::find(place) == nullptr && !fs::is_regular_file(place, problem)) continue;
     const std::string text = read_text_file(place);
     if (!input.hash.empty() && has_hash(input, FileText{place, text})) return place;
     if (!first && text.find(schema) != std::string::npos) first = place;

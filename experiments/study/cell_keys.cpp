@@ -90,6 +90,7 @@ void read_planner(const YamlNode& node, Keys& into) {
   const YamlNode name_node = is_map ? node.at("name") : node;
   const std::string name = read_name(name_node);
   if (name == "exec:") name_node.fail_expected("the path of a program after exec:");
+  if (is_of_client(name)) name_node.fail("a study has no planners of a client", "exec:PATH is a program of your own");
   if (!is_external(name)) static_cast<void>(read_word(name_node, planner_names()));
   set_key(into, "planner", name);
   if (!is_map) return;

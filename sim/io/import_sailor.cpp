@@ -149,7 +149,7 @@ LayerGraph sailor_graph(const SailorRun& run, std::int64_t samples, const Sailor
     layer.backward_weight = layer.backward / 2.0;
     layer.type.clear();  // the first block has times of its own
   }
-  check_graph(graph, entry.node.place());
+  check_graph(graph, entry.node);
   return graph;
 }
 

@@ -177,10 +177,10 @@ LayerGraph read_profile(const YamlNode& node, LayerGraph graph, const SharedPart
   const LayersByName by_name = read_layers(layers, graph);
   if (shared.edges) {
     read_edges(*shared.edges, by_name, graph);
-    check_graph(graph, shared.edges->place());
+    check_graph(graph, *shared.edges);
   } else {
     make_chain(graph);
-    check_graph(graph, layers.place());
+    check_graph(graph, layers);
   }
   finish_memory(layers, graph);
   if (const auto tensors = node.find("tensors")) read_tensors(*tensors, by_name, graph);
@@ -283,12 +283,11 @@ Model read_profiles(const YamlNode& root) {
   return model;
 }
 
-}  // namespace
-
-void check_graph(const LayerGraph& graph, const InputPlace& place) {
-  if (graph.layers.empty()) throw InputError("expected at least one layer, found none", place);
+/// Why no file may have this graph; empty: it may.
+std::string graph_problem(const LayerGraph& graph) {
+  if (graph.layers.empty()) return "expected at least one layer, found none";
   const std::vector<LayerId> cycle = find_cycle(graph);
-  if (!cycle.empty()) throw InputError("the edges form a cycle: " + cycle_text(graph, cycle), place);
+  if (!cycle.empty()) return "the edges form a cycle: " + cycle_text(graph, cycle);
   // Sums of sizes are 64-bit numbers everywhere, so no file may come near their limit.
   constexpr double kMostModelBytes = 0x1p50;
   constexpr double kMostSeconds = 1e12;
@@ -305,13 +304,25 @@ void check_graph(const LayerGraph& graph, const InputPlace& place) {
   }
   for (const LayerEdge& edge : graph.edges) bytes += static_cast<double>(edge.bytes.value());
   for (const SharedTensor& tensor : graph.tensors) bytes += static_cast<double>(tensor.bytes.value());
-  if (bytes > kMostModelBytes) throw InputError("all sizes together exceed 1 PiB", place);
+  if (bytes > kMostModelBytes) return "all sizes together exceed 1 PiB";
   if (seconds > kMostSeconds) {
     const Seconds longest = slowest->forward + slowest->backward;
-    throw InputError("all times together exceed 1e12 s; the layer " + quote(slowest->name) + " has the longest, " +
-                         format_seconds(longest),
-                     place);
+    return "all times together exceed 1e12 s; the layer " + quote(slowest->name) + " has the longest, " +
+           format_seconds(longest);
   }
+  return "";
+}
+
+}  // namespace
+
+void check_graph(const LayerGraph& graph, const InputPlace& place) {
+  const std::string problem = graph_problem(graph);
+  if (!problem.empty()) throw InputError(problem, place);
+}
+
+void check_graph(const LayerGraph& graph, const YamlNode& node) {
+  const std::string problem = graph_problem(graph);
+  if (!problem.empty()) node.fail(problem);
 }
 
 Model measured_model(LayerGraph graph, const std::string& file_name, std::int64_t microbatch_size,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/base/error.hpp"
+#include "sim/io/yaml_node.hpp"
 #include "sim/model/detail.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/workload/device.hpp"
@@ -32,9 +33,9 @@ namespace stagecraft {
 /// **Requires** a model as `parse_model` returns them.
 [[nodiscard]] std::string write_model(const Model& model, bool only_recipe = false);
 
-/// Checks a graph that an importer has built. **Throws** InputError (without a place in the file) for an empty or
-/// cyclic graph, or for sums that no file may reach.
+/// Checks a graph. **Throws** InputError for an empty or cyclic one, or for sums that no file may reach.
 void check_graph(const LayerGraph& graph, const InputPlace& place);
+void check_graph(const LayerGraph& graph, const YamlNode& node);
 
 /// The model of a graph that an importer has read of a file, after which it is called; defaults filled in.
 /// **Throws** InputError as `check_graph`.

@@ -95,7 +95,7 @@ std::vector<LayerId> read_layer_list(const YamlNode& node, const LayersByName& b
 void read_tensors(const YamlNode& node, const LayersByName& by_name, LayerGraph& graph) {
   const Readers fed = readers_in(graph);
   for (const YamlNode& item : node.items()) read_tensor(item, by_name, fed, graph);
-  check_graph(graph, node.place());  // before sums of sizes
+  check_graph(graph, node);  // before sums of sizes
   for (const Layer& layer : graph.layers) {
     Bytes kept;
     for (const std::uint32_t tensor : layer.keeps) kept += graph.tensors[tensor].bytes;

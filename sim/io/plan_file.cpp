@@ -66,11 +66,11 @@ std::optional<LayerId> find_layer(Resolver& names, const YamlNode& node) {
   return std::nullopt;
 }
 
-std::optional<DeviceId> find_device(Resolver& names, const InputPlace& place, const std::string& name) {
+std::optional<DeviceId> find_device(Resolver& names, const YamlNode& node, const std::string& name) {
   const auto found = names.devices.find(name);
   if (found != names.devices.end()) return found->second;
   if (has_told_enough(names)) return std::nullopt;
-  add_problem(names, place, "the platform " + quote(names.platform->spec.name) + " has no device " + quote(name),
+  add_problem(names, node.place(), "the platform " + quote(names.platform->spec.name) + " has no device " + quote(name),
               suggest_name(name, names_of(names.platform->devices)));
   return std::nullopt;
 }
@@ -171,7 +171,7 @@ std::vector<std::uint32_t> read_ring(Resolver& names, const YamlNode& node, cons
   if (node.items().empty()) node.fail("expected every device of the stage once, found none");
   for (const YamlNode& item : node.items()) {
     const std::string name = read_name(item);
-    const auto device = find_device(names, item.place(), name);
+    const auto device = find_device(names, item, name);
     if (!device) continue;
     const auto found = std::ranges::find(stage.replicas, *device, &Group::lead);
     if (found != stage.replicas.end()) {
@@ -199,7 +199,7 @@ std::vector<std::int64_t> read_shares(const YamlNode& node) {
 Group read_group(Resolver& names, const YamlNode& node) {
   Group group;
   for (const YamlNode& item : node.items()) {
-    if (const auto device = find_device(names, item.place(), read_name(item))) group.devices.push_back(*device);
+    if (const auto device = find_device(names, item, read_name(item))) group.devices.push_back(*device);
   }
   if (node.items().empty()) node.fail("expected the devices of a group, found none");
   return group;
@@ -215,7 +215,7 @@ std::vector<Group> read_replicas(Resolver& names, const YamlNode& node, std::int
       if (Group group = read_group(names, item); !group.devices.empty()) replicas.push_back(std::move(group));
       continue;
     }
-    const auto device = find_device(names, item.place(), read_name(item));
+    const auto device = find_device(names, item, read_name(item));
     if (missing == 0) replicas.emplace_back();
     missing = (missing == 0 ? size : missing) - 1;
     if (device) replicas.back().devices.push_back(*device);
@@ -304,7 +304,7 @@ Figures read_figures(Resolver& names, const YamlNode& node) {
   if (const auto memory = node.find("peak_memory")) {
     for (const auto& [name, value] : memory->entries()) {
       const Bytes peak = read_bytes(value);
-      if (const auto device = find_device(names, value.place(), name)) figures.peak_memory.emplace_back(*device, peak);
+      if (const auto device = find_device(names, value, name)) figures.peak_memory.emplace_back(*device, peak);
     }
   }
   return figures;
@@ -361,7 +361,7 @@ PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const 
   plan.rounds_per_update = read_optional_count(root, "rounds_per_update", kMostMicrobatches).value_or(1);
   const YamlNode schedule = root.at("schedule");
   plan.schedule = read_schedule(schedule);
-  reading.schedule = schedule.at("name").place();
+  reading.schedule = schedule.at("name");
   const auto training = root.find("training");
   plan.training = training ? read_training(*training, graph) : training_of({}, graph);
   const YamlNode stages = root.at("stages");

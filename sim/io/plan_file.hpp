@@ -8,6 +8,7 @@
 #include "sim/model/platform.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,7 +35,7 @@ struct PlanReading {
   /// One for each name that the model or the platform does not have, and for each empty range. After a thousand a last
   /// one says that there are more. The plan leaves these names and ranges out.
   std::vector<InputError> problems = {};
-  InputPlace schedule = {};  ///< where the plan names its schedule
+  std::optional<YamlNode> schedule = {};  ///< where the plan names its schedule, if it is read from a file
 };
 
 /// The header of a file of the schema `stagecraft/plan/1`, YAML or JSON (docs/reference/formats/plan.md).

@@ -1,11 +1,31 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace stagecraft {
+
+/// Texts by the names under which they are read as files while this lives, before any file of that name: the files that
+/// come with a request of `stagecraft serve`.
+/// **Requires** that there is no other one.
+class GivenFiles {
+ public:
+  explicit GivenFiles(std::map<std::string, std::string> texts);
+  ~GivenFiles();
+  GivenFiles(const GivenFiles&) = delete;
+  GivenFiles& operator=(const GivenFiles&) = delete;
+  GivenFiles(GivenFiles&&) = delete;
+  GivenFiles& operator=(GivenFiles&&) = delete;
+
+  /// The text under that name; null if there is none.
+  [[nodiscard]] static const std::string* find(const std::string& path);
+
+ private:
+  std::map<std::string, std::string> texts_;
+};
 
 /// The content of a file (or of a pipe), checked by `check_text`.
 /// **Throws** InputError for a file that is missing, a directory, unreadable, larger than 64 MiB or not text.

@@ -26,7 +26,7 @@ YamlNode::YamlNode(std::shared_ptr<const YamlDocument> document, std::size_t ind
 YamlKind YamlNode::kind() const { return document_->nodes[index_].kind; }
 
 InputPlace YamlNode::place() const {
-  const RawNode& node = document_->nodes[index_];
+  const RawNode& node = document_->placed_node(index_);
   return {document_->file, node.line, node.column, key_};
 }
 
@@ -84,7 +84,8 @@ void YamlNode::allow_keys(std::initializer_list<std::string_view> known,
     const RawNode& key = document_->nodes[children[i]];
     if (std::ranges::find(known, key.text) != known.end()) continue;
     const std::string given = hint ? hint(key.text) : "";
-    throw InputError("unknown key " + quote(key.text), {document_->file, key.line, key.column, key_},
+    const RawNode& placed = document_->placed_node(children[i]);
+    throw InputError("unknown key " + quote(key.text), {document_->file, placed.line, placed.column, key_},
                      given.empty() ? suggest_name(key.text, {known.begin(), known.end()}) : given);
   }
 }

@@ -2,12 +2,14 @@
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_document.hpp"
 
+#include <nlohmann/json.hpp>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <sstream>
 #include <unordered_map>
@@ -17,9 +19,10 @@ namespace {
 
 constexpr std::size_t kDeepest = 100;
 constexpr int kDeepestAlias = 8;
-constexpr std::uint64_t kMostNodes = 10'000'000;         ///< of a file
-constexpr std::uint64_t kMostAliased = 1'000'000;        ///< nodes that aliases add: readers make a copy of each
-constexpr std::uint64_t kMostAliasedText = 16ULL << 20;  ///< bytes of text that aliases add
+constexpr std::uint64_t kMostNodes = 10'000'000;            ///< of a file
+constexpr std::size_t kLargestKept = std::size_t{1} << 20;  ///< bytes of a text whose document is kept
+constexpr std::uint64_t kMostAliased = 1'000'000;           ///< nodes that aliases add: readers make a copy of each
+constexpr std::uint64_t kMostAliasedText = 16ULL << 20;     ///< bytes of text that aliases add
 
 constexpr const char* kAliasHint = "the content of an alias counts each time it is used";
 
@@ -192,12 +195,73 @@ class DocumentBuilder : public YAML::EventHandler {
   int documents_ = 0;
 };
 
-}  // namespace
+/// Builds the document from the events of a JSON text, as they would be those of YAML, without places. It ends where
+/// the two might differ.
+class JsonEvents : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit JsonEvents(DocumentBuilder& builder) : builder_(builder) { builder_.OnDocumentStart(nowhere_); }
 
-bool fits_as_key(const std::string& text) { return written_length(text) <= kLongestKey; }
+  bool null() override {
+    builder_.OnNull(nowhere_, YAML::NullAnchor);
+    return true;
+  }
+  bool boolean(bool value) override { return plain(value ? "true" : "false"); }
+  bool number_integer(std::int64_t value) override { return value != 0 && plain(std::to_string(value)); }
+  bool number_unsigned(std::uint64_t value) override { return plain(std::to_string(value)); }
+  bool number_float(double, const std::string& text) override { return plain(text); }
+  bool string(std::string& text) override { return quoted(text); }
+  bool binary(nlohmann::json::binary_t&) override { return false; }
+  bool start_object(std::size_t) override {
+    builder_.OnMapStart(nowhere_, "?", YAML::NullAnchor, YAML::EmitterStyle::Flow);
+    return true;
+  }
+  bool key(std::string& text) override { return quoted(text); }
+  bool end_object() override {
+    builder_.OnMapEnd();
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    builder_.OnSequenceStart(nowhere_, "?", YAML::NullAnchor, YAML::EmitterStyle::Flow);
+    return true;
+  }
+  bool end_array() override {
+    builder_.OnSequenceEnd();
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
 
-YamlNode parse_yaml(std::string_view text, const std::string& file_name) {
-  check_text(text, file_name);
+ private:
+  bool plain(const std::string& text) {
+    builder_.OnScalar(nowhere_, "?", YAML::NullAnchor, text);
+    return true;
+  }
+  bool quoted(const std::string& text) {
+    builder_.OnScalar(nowhere_, "!", YAML::NullAnchor, text);
+    return true;
+  }
+
+  DocumentBuilder& builder_;
+  YAML::Mark nowhere_ = YAML::Mark::null_mark();
+};
+
+/// The document of a JSON text, without places; null for anything that is not plainly one.
+std::shared_ptr<YamlDocument> read_json(std::string_view text, const std::string& file_name) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || text[first] != '{') return nullptr;
+  auto document = std::make_shared<YamlDocument>();
+  document->file = file_name;
+  DocumentBuilder builder(*document);
+  JsonEvents events(builder);
+  try {
+    if (!nlohmann::json::sax_parse(text, &events)) return nullptr;
+  } catch (const InputError&) {  // it has no place yet
+    return nullptr;
+  }
+  document->has_places = false;
+  return document;
+}
+
+std::shared_ptr<YamlDocument> read_yaml(std::string_view text, const std::string& file_name) {
   auto document = std::make_shared<YamlDocument>();
   document->file = file_name;
   std::istringstream stream{std::string(text)};
@@ -212,7 +276,51 @@ YamlNode parse_yaml(std::string_view text, const std::string& file_name) {
   if (builder.documents() == 0 || document->nodes[document->root].kind == YamlKind::Nothing) {
     throw InputError("the file is empty", {file_name, 1, 1, ""});
   }
-  return {document, document->root, ""};
+  return document;
+}
+
+/// The place of a text among those that were read last: a command reads a text several times, and a served one that of
+/// the command before. It is empty if the text is not there, and then the one of the text that was not used for longest.
+std::shared_ptr<const YamlDocument>& recent_place(std::string_view text, const std::string& file_name) {
+  static std::array<std::shared_ptr<const YamlDocument>, 8> recent;
+  const auto is_same = [&](const auto& document) {
+    return document && document->file == file_name && document->text == text;
+  };
+  auto found = std::ranges::find_if(recent, is_same);
+  if (found == recent.end()) {
+    recent.back().reset();
+    --found;
+  }
+  std::rotate(recent.begin(), found, found + 1);
+  return recent.front();
+}
+
+}  // namespace
+
+bool fits_as_key(const std::string& text) { return written_length(text) <= kLongestKey; }
+
+const RawNode& YamlDocument::placed_node(std::size_t index) const {
+  if (!has_places && !placed) {
+    try {
+      placed = read_yaml(text, file);
+    } catch (const InputError&) {  // YAML lacks some escapes of JSON
+      placed = std::make_shared<const YamlDocument>();
+    }
+  }
+  return placed && placed->nodes.size() == nodes.size() ? placed->nodes[index] : nodes[index];
+}
+
+YamlNode parse_yaml(std::string_view text, const std::string& file_name) {
+  std::shared_ptr<const YamlDocument>& recent = recent_place(text, file_name);
+  if (!recent) {
+    check_text(text, file_name);
+    std::shared_ptr<YamlDocument> document = read_json(text, file_name);
+    if (!document) document = read_yaml(text, file_name);
+    document->text = text;
+    if (text.size() > kLargestKept) return {document, document->root, ""};
+    recent = document;
+  }
+  return {recent, recent->root, ""};
 }
 
 }  // namespace stagecraft

@@ -1,7 +1,6 @@
 """The Python reader, on folders made here in the layout of `stagecraft collect`."""
 
 import csv
-import doctest
 import json
 import os
 import sqlite3
@@ -13,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
-import stagecraft_results  # noqa: E402
+from stagecraft import results  # noqa: E402
 
 HOSTILE = '<script>"x", \'y\'|\n</script>\x1b &'
 COLUMNS = {"cell": "INTEGER", "key": "TEXT", "status": "TEXT", "message": "TEXT", "seed": "INTEGER", "model": "TEXT",
@@ -74,11 +73,11 @@ class Results(unittest.TestCase):
     def test_database_and_csv_give_the_same_rows(self):
         rows = example()
         write_csv(self.folder / "results.csv", rows)
-        study = stagecraft_results.read(self.folder)
+        study = results.read(self.folder)
         self.assertEqual(study.rows, rows)
         self.assertEqual(study.about, {})
         write_database(self.folder / "results.sqlite", rows)
-        study = stagecraft_results.read(str(self.folder))
+        study = results.read(str(self.folder))
         self.assertEqual(study.rows, rows)
         self.assertEqual(study.about["baseline"], {"planner": "uniform"})
         self.assertEqual(study.about["cells"], 8)
@@ -89,14 +88,14 @@ class Results(unittest.TestCase):
         (self.folder / "results.csv").write_text(
             "cell,key,status,planner,p.a,p.b,p.c,p.d,throughput_samples_per_s\n"
             "0,1,ok,12,true,007,3,1e-3,5\n1,2,ok,13,,1,x,2,6.5\n", encoding="utf-8")
-        first, second = stagecraft_results.read(self.folder).rows
+        first, second = results.read(self.folder).rows
         self.assertEqual(list(first.values()), [0, "1", "ok", "12", True, "007", "3", 0.001, 5.0])
         self.assertEqual(list(second.values()), [1, "2", "ok", "13", None, "1", "x", 2.0, 6.5])
         self.assertIsInstance(first["throughput_samples_per_s"], float)
 
     def test_pairs_by_seed(self):
         write_database(self.folder / "results.sqlite", example())
-        study = stagecraft_results.read(self.folder)
+        study = results.read(self.folder)
         pairs = study.pairs()
         self.assertEqual([(row["planner"], row["microbatch_size"], row["seed"], ratio) for row, _, ratio in pairs],
                          [("uniform", 4, 1, 1.0), ("uniform", 4, 2, 1.0), ("madpipe", 4, 1, 2.0),
@@ -108,19 +107,19 @@ class Results(unittest.TestCase):
         self.assertEqual(study.pairs(planner="nobody"), [])
         with self.assertRaisesRegex(KeyError, "which is no column"):
             study.pairs(planer="uniform")
-        self.assertAlmostEqual(stagecraft_results.geometric_mean([2.0, 8.0]), 4.0)
-        self.assertIsNone(stagecraft_results.geometric_mean([]))
+        self.assertAlmostEqual(results.geometric_mean([2.0, 8.0]), 4.0)
+        self.assertIsNone(results.geometric_mean([]))
 
     def test_no_baseline(self):
         write_csv(self.folder / "results.csv", example())
         with self.assertRaisesRegex(ValueError, "no baseline"):
-            stagecraft_results.read(self.folder).pairs()
+            results.read(self.folder).pairs()
 
     def test_schedules_of_planners_do_not_part_pairs(self):
         rows = [{"cell": i, "key": str(i), "status": "ok", "seed": 1, "planner": planner, "schedule": schedule,
                  "throughput_samples_per_s": speed}
                 for i, (planner, schedule, speed) in enumerate([("a", "1f1b", 2.0), ("b", "pipedream", 6.0)])]
-        study = stagecraft_results.Study(rows)
+        study = results.Study(rows)
         self.assertEqual([ratio for _, _, ratio in study.pairs(planner="a")], [1.0, 3.0])
         rows.append({**rows[1], "cell": 2, "schedule": "1f1b"})
         self.assertEqual([ratio for _, _, ratio in study.pairs(planner="a")], [1.0, 3.0])
@@ -128,18 +127,18 @@ class Results(unittest.TestCase):
 
     def test_missing_results(self):
         with self.assertRaisesRegex(FileNotFoundError, "stagecraft collect"):
-            stagecraft_results.read(self.folder)
+            results.read(self.folder)
 
     def test_timings_apart(self):
         write_database(self.folder / "results.sqlite", example())
         (self.folder / "timings.csv").write_text("key,planning_time_s,wall_time_s\nkey0,0.5,0.25\n", encoding="utf-8")
-        study = stagecraft_results.read(self.folder)
+        study = results.read(self.folder)
         self.assertEqual(study.timings, {"key0": {"planning_time_s": 0.5, "wall_time_s": 0.25}})
         self.assertNotIn("wall_time_s", study.rows[0])
 
     def test_frame(self):
         write_database(self.folder / "results.sqlite", example())
-        study = stagecraft_results.read(self.folder)
+        study = results.read(self.folder)
         try:
             import pandas  # noqa: F401
         except ImportError:
@@ -147,22 +146,6 @@ class Results(unittest.TestCase):
                 study.frame()
         else:
             self.assertEqual(list(study.frame()["microbatch_size"]), [row["microbatch_size"] for row in study.rows])
-
-    def test_how_to_page(self):
-        page = (ROOT / "docs/how-to/use-results-in-python.md").read_text(encoding="utf-8")
-        blocks = page.split("```")[1::2]
-        for name, content in (block.split("\n", 1) for block in blocks if block.startswith("text file=")):
-            path = self.folder / name.removeprefix("text file=")
-            path.parent.mkdir()
-            path.write_text(content, encoding="utf-8")
-        code = "\n".join(block.removeprefix("python\n") for block in blocks if block.startswith("python\n"))
-        self.addCleanup(os.chdir, os.getcwd())
-        os.chdir(self.folder)
-        failed = []
-        test = doctest.DocTestParser().get_doctest(code, {}, "the page", None, 0)
-        ran = doctest.DocTestRunner().run(test, out=failed.append)
-        self.assertGreater(ran.attempted, 5)
-        self.assertEqual("".join(failed), "")
 
 
 if __name__ == "__main__":

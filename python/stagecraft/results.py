@@ -1,13 +1,13 @@
 """Reads the results of a Stagecraft study into Python.
 
-    import stagecraft_results
-    study = stagecraft_results.read("out")
+    from stagecraft import results
+    study = results.read("out")
     study.rows                       # a list of dicts, one for each cell
     study.frame()                    # the same as a pandas DataFrame
     study.pairs(planner="pipedream") # each cell beside its baseline
 
 Needs Python 3.9 and nothing else; pandas only for frame(). The columns are those of docs/reference/study-results.md;
-docs/how-to/use-results-in-python.md is an introduction.
+docs/how-to/use-stagecraft-in-python.md is an introduction.
 """
 
 import csv

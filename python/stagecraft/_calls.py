@@ -1,0 +1,104 @@
+"""The functions of the package: commands of the program with Python's values."""
+
+import tempfile
+from pathlib import Path
+from typing import NamedTuple, Optional
+
+from . import results
+from ._command import Command
+from ._errors import Error
+from .types import Comparison, LargestSize, LeastPossible, Planning, Simulation, SizeComparison
+
+def _answer(kind, command, options):
+    """Runs a command. The value of its answer remembers how it was told, and what it is about."""
+    answer = command.run()
+    value = kind.from_json(answer["answer"])
+    inputs = {name: options[name] for name in ("model", "platform", "speed") if options.get(name) is not None}
+    return value.told(answer["text"], answer["remarks"], inputs, command)
+
+
+def plan(model, platform, planner, **options):
+    """Makes a plan with one planner: a name, `exec:PATH`, or a function from a `Request` to a `Plan`.
+
+    Options are those of `stagecraft plan`, with `_` for `-`: `plan(..., schedule="1f1b", global_batch=64)`. A model or a
+    platform is a name, a path, a value of `stagecraft.types`, or a JSON document. Returns a `Planning`."""
+    given = {"model": model, "platform": platform, **options}
+    return _answer(Planning, Command("plan").add({**given, "planner": planner}), given)
+
+
+def _of_plan(verb, plan, options):
+    """The command for a plan, and the inputs: those that the plan was made for, where no others are given."""
+    if isinstance(plan, Planning):
+        if plan.plan is None:
+            raise Error("there is no plan: " + plan.reason)
+        options = {**plan.inputs, **options}
+        plan = plan.plan
+    command = Command(verb)
+    command.words.append(command.file(plan, "plan"))
+    return command.add(options), options
+
+
+def simulate(plan, **options):
+    """Replays a plan: a `Planning`, a `Plan`, a path or a JSON document. Options are those of `stagecraft simulate`.
+    Returns a `Simulation`."""
+    command, options = _of_plan("simulate", plan, options)
+    return _answer(Simulation, command, options)
+
+
+def evaluate(plan, **options):
+    """The same without contention: every transfer has the whole bandwidth of its links."""
+    return simulate(plan, engine="evaluate", **options)
+
+
+class Bounds(NamedTuple):
+    """How good a plan can be."""
+
+    bound_s: Optional[float]  # no order of the plan's work takes less: the iteration time, or the period
+    over_bound: Optional[float]  # the plan's time over that
+    bound_by: Optional[str]  # what decides it
+    least_possible: Optional[LeastPossible]  # no plan of the class takes less
+
+
+def bounds(plan, **options):
+    """The lower bounds below the time that `simulate` gives, with its options. Returns `Bounds`."""
+    run = simulate(plan, **options)
+    return Bounds(run.bound_s, run.over_bound, run.bound_by, run.least_possible)
+
+
+def compare(model, platform, planners=None, **options):
+    """Plans with several planners and replays the plans. Options are those of `stagecraft compare`; `planners` may have
+    functions, as in `plan`, and `model` may be a list. Returns a `Comparison`."""
+    given = {"model": model, "platform": platform, **options}
+    return _answer(Comparison, Command("compare").add({**given, "planners": planners}), given)
+
+
+def max_batch(model, platform, planner=None, **options):
+    """The largest microbatch that fits. Options are those of `stagecraft max-batch`. Returns a `LargestSize`, or without
+    a planner a `SizeComparison`."""
+    given = {"model": model, "platform": platform, **options}
+    is_of_all = planner is None or options.get("curve")
+    return _answer(SizeComparison if is_of_all else LargestSize, Command("max-batch").add({**given, "planner": planner}),
+                   given)
+
+
+def check(plan, **options):
+    """What is wrong with a plan: a list of the violations of `stagecraft check`, as dicts."""
+    command, _ = _of_plan("check", plan, options)
+    return command.run()["answer"]
+
+
+def study(study, out=None, **options):
+    """Runs a study: the name of a shipped one, a path, or a JSON document. Options are those of `stagecraft run`. Results
+    are kept in the folder `out`, and a study that was begun there goes on; without one they are read and removed.
+    Returns a `stagecraft.results.Study`."""
+    if out is None:
+        with tempfile.TemporaryDirectory() as folder:
+            return _run_study(study, Path(folder) / "out", options)
+    return _run_study(study, out, options)
+
+
+def _run_study(study, out, options):
+    command = Command("run")
+    command.words.append(command.file(study, "study"))
+    command.add({"out": out, **options}).run()
+    return results.read(out)

@@ -1,0 +1,154 @@
+"""Helpers: processes of `stagecraft serve`, each of which answers one call at a time.
+
+A helper is started with posix_spawn, never by a fork of this process, and in a process group of its own, so that Ctrl-C
+reaches Python alone. Calls of several threads take a helper each. A call that is broken off, by an exception or Ctrl-C,
+kills its helper with all that it has started; the next call starts another one.
+"""
+
+import atexit
+import json
+import os
+import shutil
+import signal
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+from ._errors import Error
+
+
+def program():
+    """The path of the program: that in the environment variable STAGECRAFT, else that of the source tree which this
+    package is in, else the one in PATH."""
+    given = os.environ.get("STAGECRAFT")
+    if given:
+        return given
+    built = Path(__file__).resolve().parents[2] / "build" / "release" / "stagecraft"
+    found = str(built) if built.is_file() else shutil.which("stagecraft")
+    if found is None:
+        raise Error("the program 'stagecraft' is neither built beside this package nor in PATH",
+                    hint="set the environment variable STAGECRAFT to its path")
+    return found
+
+
+class Helper:
+    def __init__(self):
+        path = program()
+        requests, self._to = os.pipe()
+        self._from, answers = os.pipe()
+        streams = [(os.POSIX_SPAWN_DUP2, requests, 0), (os.POSIX_SPAWN_DUP2, answers, 1)]
+        try:
+            self.pid = os.posix_spawn(path, [path, "serve"], os.environ, file_actions=streams, setpgroup=0)
+        except OSError as problem:
+            os.close(self._to)
+            os.close(self._from)
+            raise Error(f"{path} cannot be started: {problem.strerror}") from None
+        finally:
+            os.close(requests)
+            os.close(answers)
+        self._requests = os.fdopen(self._to, "wb", buffering=0)
+        self._answers = os.fdopen(self._from, "rb")
+
+    def call(self, request, planners):
+        """The answer to a request, a dict each. Questions on the way to it go to the planners, functions by their names
+        from a request to the text of a plan."""
+        self._send(request)
+        while True:
+            answer = self._receive()
+            if "ask" not in answer:
+                return answer
+            self._send({"reply": planners[answer["ask"]](answer["request"])})
+
+    def is_alive(self):
+        try:
+            return os.waitpid(self.pid, os.WNOHANG)[0] == 0
+        except ChildProcessError:
+            return False
+
+    def kill(self):
+        """Ends the helper, whatever it does."""
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass  # somebody else has waited for it
+        self.close()
+
+    def close(self):
+        self._requests.close()
+        self._answers.close()
+
+    def _send(self, message):
+        text = memoryview(json.dumps(message).encode() + b"\n")
+        try:
+            while text:
+                text = text[self._requests.write(text):]
+        except BrokenPipeError:
+            self._fail()
+
+    def _receive(self):
+        line = self._answers.readline()
+        if not line.endswith(b"\n"):
+            self._fail()
+        return json.loads(line)
+
+    def _fail(self):
+        raise Error("the helper process died; what it wrote is on standard error", code=1)
+
+
+class _Pool:
+    """The helpers that wait for a call."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._idle = []
+
+    @contextmanager
+    def helper(self):
+        with self._lock:
+            helper = self._idle.pop() if self._idle else None
+        if helper is not None and not helper.is_alive():
+            helper.close()
+            helper = None
+        helper = helper or Helper()
+        try:
+            yield helper
+        except BaseException:
+            helper.kill()
+            raise
+        with self._lock:
+            self._idle.append(helper)
+
+    def end(self):
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for helper in idle:
+            helper.kill()
+
+    def forget(self):
+        """In a forked child: the helpers are the parent's."""
+        self._lock = threading.Lock()
+        for helper in self._idle:
+            helper.close()
+        self._idle = []
+
+
+_pool = _Pool()
+atexit.register(_pool.end)
+os.register_at_fork(after_in_child=_pool.forget)
+
+
+def call(command, files, planners):
+    """Runs a command, a list of words. Returns the whole answer, a dict. **Raises** Error for a command that fails."""
+    with _pool.helper() as helper:
+        answer = helper.call({"command": command, "files": files}, planners)
+    answer_of(answer)
+    return answer
+
+
+def answer_of(answer):
+    """The document of an answer. **Raises** Error if it is that of an error."""
+    document = answer["answer"]
+    if isinstance(document, dict) and "error" in document:
+        raise Error(text=answer["text"], **document["error"])
+    return document

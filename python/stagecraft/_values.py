@@ -1,0 +1,187 @@
+"""What the classes of `stagecraft.types` have in common: how they become JSON documents, and come from them."""
+
+import html
+import re
+import tempfile
+from dataclasses import fields
+from functools import lru_cache
+from pathlib import Path
+
+from ._errors import Error
+
+_UNITS = {"s": {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}}
+_QUANTITY = re.compile(r"([0-9.eE+-]+?) ?([A-Za-z]*)")
+_PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
+             "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_WRITTEN = {"s": "s", "bytes": "B", "bytes_per_s": "Bps"}
+
+
+_PLAIN = {str, int, float, bool}
+
+
+class Value:
+    """A frozen dataclass of a JSON Schema. Quantities are numbers in the unit that ends the name of their field: `_s`
+    seconds, `_bytes`, `_bytes_per_s`. A field that is None is left out of the document."""
+
+    _constants = {}  # keys that always have the same value
+    _shape = {}  # by key: the attribute, and what its value is like (`_read`); keys that are not here are plain
+
+    @classmethod
+    def from_json(cls, document):
+        """The value of a JSON document (dicts, lists, texts, numbers)."""
+        unknown = document.keys() - cls.keys()
+        if unknown:
+            raise ValueError(f"{cls.__name__} has no key {min(unknown)!r}")
+        return cls(**{attribute: _read(document.get(key), shape) for attribute, key, shape in cls._fields()})
+
+    def to_json(self):
+        """The JSON document of this value."""
+        document = dict(self._constants)
+        for attribute, key, shape in self._fields():
+            value = getattr(self, attribute)
+            if value is not None:
+                document[key] = value if type(value) in _PLAIN and shape is None else _write(value, shape)
+        return document
+
+    @classmethod
+    def keys(cls):
+        """The keys of its documents."""
+        return {key for _, key, _ in cls._fields()} | cls._constants.keys()
+
+    @classmethod
+    @lru_cache(maxsize=None)
+    def _fields(cls):
+        """The attribute, the key and the shape of each field."""
+        keys = {attribute: (key, shape) for key, (attribute, shape) in cls._shape.items()}
+        return tuple((each.name, *keys.get(each.name, (each.name, None))) for each in fields(cls))
+
+
+class Answer(Value):
+    """What a command answers. Printed, it is the text of the command line."""
+
+    text = ""  # as the command line has it
+    remarks = ()  # notes and warnings on the way to it
+    inputs = {}  # the options that gave the model and the platform
+    command = None  # that answered; None: it is part of another answer
+
+    def told(self, text, remarks, inputs, command):
+        """This, with what came with it."""
+        for name, value in (("text", text), ("remarks", tuple(remarks)), ("inputs", inputs), ("command", command)):
+            object.__setattr__(self, name, value)
+        return self
+
+    def __str__(self):
+        return self.text or repr(self)
+
+    def _repr_html_(self):
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+class Run(Answer):
+    """A run of a plan, which can be drawn. It runs again for that, with the same result."""
+
+    def picture(self):
+        """The computations of each device, as an SVG image."""
+        return Picture(self._drawn("--picture", ".svg"))
+
+    def page(self):
+        """The run as a page: timeline, memory and links over time, what waits for what."""
+        return Page(self._drawn("--report", ".html"))
+
+    def _drawn(self, option, ending):
+        if self.command is None:
+            raise Error("this run is part of another answer", hint="simulate its plan to draw it")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / ("run" + ending)
+            self.command.with_words(f"{option}={path}").run()
+            return path.read_text(encoding="utf-8")
+
+
+class Drawing(str):
+    """The text of a file that shows itself in a notebook."""
+
+    def save(self, path):
+        Path(path).write_text(self, encoding="utf-8")
+
+
+class Picture(Drawing):
+    def _repr_svg_(self):
+        return str(self)
+
+
+class Page(Drawing):
+    def _repr_html_(self):
+        return f'<iframe srcdoc="{html.escape(self)}" width="100%" height="720" style="border: 0"></iframe>'
+
+
+def plain(value):
+    """A value as a JSON document, with what it contains."""
+    if isinstance(value, Value):
+        return value.to_json()
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [each if type(each) in _PLAIN else plain(each) for each in value]
+    return value
+
+
+def _read(value, shape):
+    """`shape`: None for a plain value, a class, a unit, ["list", shape], ["map", shape], or ["any of", shape, …], one
+    for each kind of JSON."""
+    if value is None or shape is None:
+        return _frozen(value)
+    if isinstance(shape, type):
+        return shape.from_json(value)
+    if isinstance(shape, str):
+        return _parsed(value, shape)
+    kind, *inner = shape
+    if kind == "list":
+        return tuple(_read(each, inner[0]) for each in value)
+    if kind == "map":
+        return {key: _read(each, inner[0]) for key, each in value.items()}
+    return _read(value, next((each for each in inner if _fits(value, each)), None))
+
+
+def _fits(value, shape):
+    if isinstance(value, dict):
+        return set(value) <= shape.keys() if isinstance(shape, type) else shape[0] == "map"
+    if isinstance(value, list):
+        return isinstance(shape, list) and shape[0] == "list"
+    return isinstance(shape, str)
+
+
+def _write(value, shape):
+    if isinstance(shape, str):
+        return value if isinstance(value, str) else f"{value!r} {_WRITTEN[shape]}"
+    if isinstance(shape, list) and shape[0] == "list":
+        return [_write(each, shape[1]) for each in value]
+    if isinstance(shape, list) and shape[0] == "map":
+        return {key: _write(each, shape[1]) for key, each in value.items()}
+    if isinstance(shape, list) and not isinstance(value, (Value, list, tuple, dict, str, bool)):
+        unit = next((each for each in shape[1:] if isinstance(each, str)), None)
+        return _write(value, unit) if unit else value
+    return plain(value)
+
+
+def _parsed(value, unit):
+    if not isinstance(value, str):
+        return value
+    match = _QUANTITY.fullmatch(value.strip())
+    if not match:
+        return value  # a word in place of a quantity
+    number, name = match.groups()
+    if unit == "s":
+        return float(number) * _UNITS["s"][name or "s"]
+    if unit == "bytes_per_s":
+        name = name[:-2]
+    prefix, of_bits = name[:-1], name.endswith("b")
+    amount = float(number) * _PREFIXES[prefix] / (8 if of_bits else 1)
+    return round(amount) if unit == "bytes" else amount
+
+
+def _frozen(value):
+    if isinstance(value, list):
+        return tuple(_frozen(each) for each in value)
+    if isinstance(value, dict):
+        return {key: _frozen(each) for key, each in value.items()}
+    return value
