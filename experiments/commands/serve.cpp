@@ -1,3 +1,4 @@
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/command_line.hpp"
 #include "experiments/commands/held_inputs.hpp"
 #include "experiments/commands/served_request.hpp"
@@ -9,15 +10,18 @@
 #include "sim/io/text_file.hpp"
 
 #include <fcntl.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -162,12 +166,33 @@ class Server {
   std::optional<HeldInputs> held_;
 };
 
-Answer answer_serve(const Settings&) {
-  Server().run();
-  return {};
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a signal handler has no other way to it
+pid_t first_parent = 0;
+
+void leave_after_parent(int) {
+  if (getppid() != first_parent) _exit(0);
 }
 
-VerbAction configure_serve(CLI::App&) { return answer_serve; }
+/// Looks every second whether the process that started this one has ended, and ends this one then.
+void end_with_parent() {
+  first_parent = getppid();
+  struct sigaction action{};
+  action.sa_handler = leave_after_parent;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &action, nullptr);
+  const itimerval every_second{{1, 0}, {1, 0}};
+  setitimer(ITIMER_REAL, &every_second, nullptr);
+}
+
+VerbAction configure_serve(CLI::App& command) {
+  auto ends = std::make_shared<bool>(false);
+  add_flag(command, "--end-with-parent", *ends, "end when the process that started this one has ended");
+  return [ends](const Settings&) {
+    if (*ends) end_with_parent();
+    Server().run();
+    return Answer{};
+  };
+}
 
 }  // namespace
 

@@ -29,7 +29,10 @@ namespace fs = std::filesystem;
 
 fs::path data_folder() {
   const char* given = std::getenv("STAGECRAFT_DATA");  // NOLINT(concurrency-mt-unsafe): no threads
-  return given != nullptr && *given != '\0' ? given : source_folder();
+  if (given != nullptr && *given != '\0') return given;
+  std::error_code ignored;
+  const fs::path installed = fs::read_symlink("/proc/self/exe", ignored).parent_path() / "../share/stagecraft";
+  return fs::is_directory(installed, ignored) ? installed.lexically_normal() : fs::path(source_folder());
 }
 
 struct Shipped {

@@ -20,8 +20,8 @@ def _answer(kind, command, options):
 def plan(model, platform, planner, **options):
     """Makes a plan with one planner: a name, `exec:PATH`, or a function from a `Request` to a `Plan`.
 
-    Options are those of `stagecraft plan`, with `_` for `-`: `plan(..., schedule="1f1b", global_batch=64)`. A model or a
-    platform is a name, a path, a value of `stagecraft.types`, or a JSON document. Returns a `Planning`."""
+    Options are those of `stagecraft plan`, with `_` for `-`: `plan(..., schedule="1f1b", global_batch=64)`. A model or
+    a platform is a name, a path, a value of `stagecraft.types`, or a JSON document. Returns a `Planning`."""
     given = {"model": model, "platform": platform, **options}
     return _answer(Planning, Command("plan").add({**given, "planner": planner}), given)
 
@@ -73,12 +73,11 @@ def compare(model, platform, planners=None, **options):
 
 
 def max_batch(model, platform, planner=None, **options):
-    """The largest microbatch that fits. Options are those of `stagecraft max-batch`. Returns a `LargestSize`, or without
-    a planner a `SizeComparison`."""
+    """The largest microbatch that fits. Options are those of `stagecraft max-batch`. Returns a `LargestSize`, or
+    without a planner, and with `curve`, a `SizeComparison`."""
     given = {"model": model, "platform": platform, **options}
-    is_of_all = planner is None or options.get("curve")
-    return _answer(SizeComparison if is_of_all else LargestSize, Command("max-batch").add({**given, "planner": planner}),
-                   given)
+    kind = SizeComparison if planner is None or options.get("curve") else LargestSize
+    return _answer(kind, Command("max-batch").add({**given, "planner": planner}), given)
 
 
 def check(plan, **options):
@@ -88,9 +87,9 @@ def check(plan, **options):
 
 
 def study(study, out=None, **options):
-    """Runs a study: the name of a shipped one, a path, or a JSON document. Options are those of `stagecraft run`. Results
-    are kept in the folder `out`, and a study that was begun there goes on; without one they are read and removed.
-    Returns a `stagecraft.results.Study`."""
+    """Runs a study: the name of a shipped one, a path, or a JSON document. Options are those of `stagecraft run`.
+    Results are kept in the folder `out`, and a study that was begun there goes on; without one they are read and
+    removed. Returns a `stagecraft.results.Study`."""
     if out is None:
         with tempfile.TemporaryDirectory() as folder:
             return _run_study(study, Path(folder) / "out", options)

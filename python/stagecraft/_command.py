@@ -90,7 +90,9 @@ def items(value):
 def _text(value):
     if isinstance(value, bool):
         return "true" if value else "false"
-    return repr(value) if isinstance(value, float) else str(os.fspath(value) if isinstance(value, os.PathLike) else value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return repr(float(value)) if isinstance(value, float) else str(value)
 
 
 def _ask(planner, request):

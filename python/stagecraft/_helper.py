@@ -18,27 +18,35 @@ from ._errors import Error
 
 
 def program():
-    """The path of the program: that in the environment variable STAGECRAFT, else that of the source tree which this
-    package is in, else the one in PATH."""
+    """The path of the program: that in the environment variable STAGECRAFT, else that of the source tree or of the
+    installation which this package is in, else the one in PATH."""
     given = os.environ.get("STAGECRAFT")
     if given:
         return given
-    built = Path(__file__).resolve().parents[2] / "build" / "release" / "stagecraft"
-    found = str(built) if built.is_file() else shutil.which("stagecraft")
+    above = Path(__file__).resolve().parents
+    beside = [above[2] / "build" / "release" / "stagecraft", *(folder / "bin" / "stagecraft" for folder in above[4:5])]
+    found = next((str(path) for path in beside if path.is_file()), None) or shutil.which("stagecraft")
     if found is None:
         raise Error("the program 'stagecraft' is neither built beside this package nor in PATH",
                     hint="set the environment variable STAGECRAFT to its path")
     return found
 
 
+def surroundings():
+    """What a helper takes from this process when it starts: the program, the working folder and the data folder."""
+    return program(), os.getcwd(), os.environ.get("STAGECRAFT_DATA")
+
+
 class Helper:
     def __init__(self):
-        path = program()
+        self.surroundings = surroundings()
+        path = self.surroundings[0]
         requests, self._to = os.pipe()
         self._from, answers = os.pipe()
         streams = [(os.POSIX_SPAWN_DUP2, requests, 0), (os.POSIX_SPAWN_DUP2, answers, 1)]
         try:
-            self.pid = os.posix_spawn(path, [path, "serve"], os.environ, file_actions=streams, setpgroup=0)
+            self.pid = os.posix_spawn(path, [path, "serve", "--end-with-parent"], os.environ, file_actions=streams,
+                                      setpgroup=0)
         except OSError as problem:
             os.close(self._to)
             os.close(self._from)
@@ -61,17 +69,19 @@ class Helper:
 
     def is_alive(self):
         try:
-            return os.waitpid(self.pid, os.WNOHANG)[0] == 0
-        except ChildProcessError:
-            return False
+            is_there = self.pid is not None and os.waitpid(self.pid, os.WNOHANG)[0] == 0
+        except ChildProcessError:  # somebody else has waited for it
+            is_there = False
+        if not is_there:
+            self.pid = None  # another process may have its number now
+        return is_there
 
     def kill(self):
         """Ends the helper, whatever it does."""
-        try:
+        if self.is_alive():
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
-        except (ProcessLookupError, ChildProcessError):
-            pass  # somebody else has waited for it
+            self.pid = None
         self.close()
 
     def close(self):
@@ -105,12 +115,7 @@ class _Pool:
 
     @contextmanager
     def helper(self):
-        with self._lock:
-            helper = self._idle.pop() if self._idle else None
-        if helper is not None and not helper.is_alive():
-            helper.close()
-            helper = None
-        helper = helper or Helper()
+        helper = self._take(surroundings())
         try:
             yield helper
         except BaseException:
@@ -118,6 +123,16 @@ class _Pool:
             raise
         with self._lock:
             self._idle.append(helper)
+
+    def _take(self, wanted):
+        """A helper that was started in such surroundings, or a new one. Others are of no more use."""
+        with self._lock:
+            while self._idle:
+                helper = self._idle.pop()
+                if helper.surroundings == wanted and helper.is_alive():
+                    return helper
+                helper.kill()
+        return Helper()
 
     def end(self):
         with self._lock:

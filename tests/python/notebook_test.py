@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = sys.argv.pop() if len(sys.argv) > 1 else str(ROOT / "build" / "release" / "stagecraft")
-os.environ["STAGECRAFT"] = PROGRAM
+os.environ["STAGECRAFT"] = os.path.abspath(PROGRAM)
 sys.path.insert(0, str(ROOT / "python"))
 
 

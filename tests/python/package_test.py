@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = sys.argv.pop() if len(sys.argv) > 1 and not sys.argv[-1].startswith("-") else str(
     ROOT / "build" / "release" / "stagecraft")
+PROGRAM = os.path.abspath(PROGRAM)
 os.environ["STAGECRAFT"] = PROGRAM
 os.environ["STAGECRAFT_DATA"] = str(ROOT)
 sys.path.insert(0, str(ROOT / "python"))
@@ -240,6 +242,32 @@ class Package(unittest.TestCase):
             while helper.is_alive():
                 pass
         self.assertIsNotNone(sc.plan(MODEL, PLATFORM, halves, microbatches=4).plan)
+
+    def test_paths_start_at_the_working_folder_of_the_call(self):
+        self.addCleanup(os.chdir, os.getcwd())
+        for layers in (4, 2):
+            with tempfile.TemporaryDirectory() as folder:
+                os.chdir(folder)
+                Path("toy.json").write_text(json.dumps({**MODEL, "layers": MODEL["layers"][:layers]}))
+                planning = sc.plan("toy.json", PLATFORM, halves, microbatches=4)
+                self.assertEqual(sum(len(stage.layers) for stage in planning.stages), layers)
+                os.chdir(ROOT)
+
+    def test_a_helper_ends_with_its_parent(self):
+        script = ("import sys; sys.path.insert(0, sys.argv[1]); import stagecraft as sc\n"
+                  "from stagecraft import _helper\n"
+                  "def slow(request):\n"
+                  "    import os, signal\n"
+                  "    os.kill(os.getpid(), signal.SIGKILL)\n"
+                  "helper = _helper.Helper(); print(helper.pid, flush=True)\n"
+                  "words = 'plan --model vgg16 --platform dgx-1-v100 --planner call:slow'.split()\n"
+                  "helper.call({'command': words}, {'slow': slow})\n")
+        run = subprocess.run([sys.executable, "-c", script, str(ROOT / "python")], capture_output=True, text=True)
+        self.assertEqual(run.returncode, -signal.SIGKILL)
+        deadline = time.monotonic() + 30
+        while Path("/proc", run.stdout.strip()).exists():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
 
     def test_a_program_that_is_not_there(self):
         script = "import sys; sys.path.insert(0, sys.argv[1]); import stagecraft as sc; sc.plan('a', 'b', 'c')"

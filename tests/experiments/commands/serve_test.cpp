@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -77,7 +78,7 @@ TEST_CASE("serve: an answer is one line of JSON that says what the document says
 
 TEST_CASE("serve: texts stand for files while they are given") {
   {
-    const GivenFiles files({{"<plan>", "a text"}});
+    const GivenFiles files(std::map<std::string, std::string>{{"<plan>", "a text"}});
     CHECK(read_text_file("<plan>") == "a text");
     CHECK_THROWS_AS(static_cast<void>(read_text_file("<model>")), InputError);
   }
