@@ -31,7 +31,8 @@ enum class Progress { Hidden, Shown };  ///< of a command that takes long, on st
 /// Returns the exit code. Throws nothing: errors are reported on `err`, or with `--json` on `out`.
 [[nodiscard]] int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
 
-/// As `run_command_line`, with its progress on standard error, where `err` has to go, too. If standard output, where `out` has to go, is a terminal, tables fit its width.
+/// As `run_command_line`, with its progress on standard error, where `err` has to go, too. If standard output, where
+/// `out` has to go, is a terminal, tables fit its width.
 [[nodiscard]] int run_watched_command_line(const std::vector<std::string>& arguments, std::ostream& out,
                                            std::ostream& err);
 

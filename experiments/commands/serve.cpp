@@ -35,8 +35,8 @@ namespace {
 /// Commands that a client cannot ask for: they would read its requests, or take its whole process.
 constexpr std::array<std::string_view, 2> kNotServed = {"serve", "worker"};
 
-/// The standard streams of the program, as the two ends of a conversation in lines. What else the program reads from its
-/// standard input is empty, and what else it writes to its standard output goes to standard error.
+/// The standard streams of the program, as the two ends of a conversation in lines. What else the program reads from
+/// its standard input is empty, and what else it writes to its standard output goes to standard error, until this ends.
 class Conversation {
  public:
   Conversation() {
@@ -52,6 +52,9 @@ class Conversation {
   }
   ~Conversation() {
     std::free(line_);  // NOLINT(cppcoreguidelines-no-malloc,cppcoreguidelines-owning-memory): of getline
+    std::fflush(stdout);
+    dup2(fileno(in_), STDIN_FILENO);
+    dup2(out_, STDOUT_FILENO);
     static_cast<void>(std::fclose(in_));
     close(out_);
   }
@@ -93,7 +96,7 @@ const std::string* text_at(const Detail& document, std::string_view key) {
   return found != record->end() ? std::get_if<std::string>(&found->second.value) : nullptr;
 }
 
-/// Asks a planner of the client's: its next line is `{"plan": "…"}`, a text as a program answers with, or
+/// Asks a planner of the client's: its next line is `{"reply": "…"}`, the text that a program would answer with, or
 /// `{"problem": "…"}`.
 PlannerClient::Answer ask_client(Conversation& client, const Detail& id, const std::string& planner,
                                  const std::string& request) {
@@ -124,18 +127,21 @@ class Server {
 
  private:
   Answer answer(const std::string& line, Detail& id, std::vector<std::string>& remarks) {
-    const auto say = [&](const std::string& remark) { remarks.push_back(remark); };
+    const auto say = [&](const std::string& remark) {
+      if (std::ranges::find(remarks, remark) == remarks.end()) remarks.push_back(remark);
+    };
     ServedRequest request = parse_served_request(line, id);
-    const GivenFiles files(std::move(request.files));
+    const GivenFiles files(request.files);
     const PlannerClient planners([&](const std::string& planner, const std::string& question) {
       return ask_client(client_, id, planner, question);
     });
     if (auto* command = std::get_if<ServedCommand>(&request.what)) return run(*command, say);
-    if (const auto* hold = std::get_if<ServedHold>(&request.what)) {
-      held_.emplace(load_inputs(hold->inputs, Settings{.say = say}));
+    if (auto* hold = std::get_if<ServedHold>(&request.what)) {
+      held_.reset();  // also where the new ones cannot be loaded
+      held_.emplace(std::move(hold->inputs), std::move(request.files), say);
       return answer_of("{}");
     }
-    return answer_of(evaluations(std::get<ServedEvaluation>(request.what)));
+    return answer_of(evaluations(std::get<ServedEvaluation>(request.what), say));
   }
 
   static Answer run(ServedCommand& command, const std::function<void(const std::string&)>& say) {
@@ -144,22 +150,27 @@ class Server {
         throw InputError("the command '" + std::string(name) + "' is not served");
       }
     }
-    command.words.emplace_back("--json");
+    command.words.insert(command.words.begin(), "--json");
     return end_of_command(command.words, say, Progress::Shown).answer;
   }
 
   /// The figures of each plan, or the error in its place.
-  std::string evaluations(const ServedEvaluation& request) {
-    if (!held_)
+  std::string evaluations(const ServedEvaluation& request, const HeldInputs::Say& say) {
+    if (!held_) {
       throw InputError("there is nothing to evaluate plans with", {"request", 0, 0, "evaluate"},
                        "hold a model and a platform first");
+    }
     std::string list;
-    for (const std::string& plan : request.plans) list += (list.empty() ? "[" : ",") + evaluation(plan);
+    for (const std::string& plan : request.plans) list += (list.empty() ? "[" : ",") + evaluation(plan, say);
     return list.empty() ? "[]" : list + "]";
   }
 
-  std::string evaluation(const std::string& plan) {
-    return on_one_line(end_of([&] { return answer_of(to_json(held_->evaluate(plan), -1)); }).answer.json);
+  std::string evaluation(const std::string& plan, const HeldInputs::Say& say) {
+    const CommandEnd end = end_of([&] { return answer_of(to_json(held_->evaluate(plan, say), -1)); });
+    if (!end.failed) return end.answer.json;
+    std::string error = on_one_line(end.answer.json);
+    error.pop_back();
+    return error + R"(,"text":)" + to_json(end.answer.text, -1) + "}";
   }
 
   Conversation client_;

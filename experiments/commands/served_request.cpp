@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kKeys = {"id", "command", "hold", "evaluate", "files"};
 constexpr const char* kRequestHint =
-    R"(a request is {"command": ["simulate", "plan.yaml"]}, {"hold": {"model": "vgg16", "platform": "dgx-1-v100"}} or {"evaluate": ["…"]}, with "id" and "files" if need be)";
+    R"(a request is {"command": ["simulate", "plan.yaml"]}, {"hold": {"model": "vgg16", "platform": "dgx-1-v100"}} )"
+    R"(or {"evaluate": ["…"]}, with "id" and "files" if need be)";
 
 [[noreturn]] void refuse_request(const std::string& key, const std::string& expected) {
   throw InputError("expected " + expected, {"request", 0, 0, key}, kRequestHint);

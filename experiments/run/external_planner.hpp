@@ -69,8 +69,8 @@ class PlannerClient {
 [[nodiscard]] PlannerInfo external_planner(const std::string& name, const std::string& path,
                                            const ExternalCalls& calls = {});
 
-/// The planner called `name`: a planner of this program, `exec:PATH`, or `call:NAME` if there is a client. A relative path starts at `folder`, or at the
-/// working folder if `folder` is empty.
+/// The planner called `name`: a planner of this program, `exec:PATH`, or `call:NAME` if there is a client. A relative
+/// path starts at `folder`, or at the working folder if `folder` is empty.
 /// **Throws** InputError for an unknown name or a file that is no program.
 [[nodiscard]] std::shared_ptr<const PlannerInfo> resolve_planner(const std::string& name,
                                                                  const ExternalCalls& calls = {},

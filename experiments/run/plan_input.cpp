@@ -193,9 +193,8 @@ FoundInputs find_plan_inputs(const GivenInputs& given, const FileText& plan) {
   return found;
 }
 
-PlanInput parse_plan_input(const FileText& file, const Inputs& inputs,
-                           const std::function<void(const std::string&)>& say) {
-  const PlanHeader header = parse_plan_header(file.text, file.path);
+void tell_mismatches(const PlanHeader& header, const Inputs& inputs,
+                     const std::function<void(const std::string&)>& say) {
   const std::string& model = inputs.model.profiles.front().name;
   const std::string& platform = inputs.platform.spec.name;
   for (const std::string& warning :
@@ -203,6 +202,12 @@ PlanInput parse_plan_input(const FileText& file, const Inputs& inputs,
         mismatch("platform", header.platform_hash, header.platform, inputs.platform_hash, platform)}) {
     if (!warning.empty()) say(warning);
   }
+}
+
+PlanInput parse_plan_input(const FileText& file, const Inputs& inputs,
+                           const std::function<void(const std::string&)>& say) {
+  const PlanHeader header = parse_plan_header(file.text, file.path);
+  tell_mismatches(header, inputs, say);
   PlanInput input;
   input.graph = profile_at(inputs.model, header.microbatch_size, header.stash, say, header.degrees);
   input.reading = parse_plan(file.text, file.path, input.graph, inputs.platform);

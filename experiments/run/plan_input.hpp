@@ -34,6 +34,10 @@ struct FoundInputs {
 /// option names the file.
 [[nodiscard]] FoundInputs find_plan_inputs(const GivenInputs& given, const FileText& plan);
 
+/// Passes a warning to `say` for a model and a platform other than those that the plan was made for.
+void tell_mismatches(const PlanHeader& header, const Inputs& inputs,
+                     const std::function<void(const std::string&)>& say);
+
 /// A plan with the profile it was made for.
 struct PlanInput {
   LayerGraph graph;  ///< at the plan's microbatch size

@@ -67,13 +67,13 @@ bool is_path_key(std::string_view name) {
   return dot != std::string_view::npos && dot + 1 < name.size() && !is_option_key(name);
 }
 
-const char* const kLargestSize = "max";  // of `microbatch_size`
-const char* const kNodeCount = "platform.nodes.count";
-const char* const kPrecision = "model.computed.precision";
-const char* const kSequence = "model.computed.sequence";
-const char* const kGranularity = "model.computed.granularity";
-const char* const kSelectiveRecompute = "model.computed.selective_recompute";
-const char* const kZero = "training.zero";
+constexpr const char* kLargestSize = "max";  // of `microbatch_size`
+constexpr const char* kNodeCount = "platform.nodes.count";
+constexpr const char* kPrecision = "model.computed.precision";
+constexpr const char* kSequence = "model.computed.sequence";
+constexpr const char* kGranularity = "model.computed.granularity";
+constexpr const char* kSelectiveRecompute = "model.computed.selective_recompute";
+constexpr const char* kZero = "training.zero";
 /// Keys that are short for others, under whose names cells keep them.
 constexpr std::array<std::pair<std::string_view, const char*>, 6> kShortKeys = {
     {{"nodes", kNodeCount},

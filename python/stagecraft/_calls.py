@@ -5,16 +5,18 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 
 from . import results
-from ._command import Command
+from ._command import Command, inputs_of, plan_in
 from ._errors import Error
+from ._values import Answer, Run
 from .types import Comparison, LargestSize, LeastPossible, Planning, Simulation, SizeComparison
+
 
 def _answer(kind, command, options):
     """Runs a command. The value of its answer remembers how it was told, and what it is about."""
     answer = command.run()
     value = kind.from_json(answer["answer"])
-    inputs = {name: options[name] for name in ("model", "platform", "speed") if options.get(name) is not None}
-    return value.told(answer["text"], answer["remarks"], inputs, command)
+    value.told(text=answer["text"], remarks=tuple(answer["remarks"]), inputs=inputs_of(options))
+    return value.told(command=command) if isinstance(value, Run) else value
 
 
 def plan(model, platform, planner, **options):
@@ -28,13 +30,10 @@ def plan(model, platform, planner, **options):
 
 def _of_plan(verb, plan, options):
     """The command for a plan, and the inputs: those that the plan was made for, where no others are given."""
-    if isinstance(plan, Planning):
-        if plan.plan is None:
-            raise Error("there is no plan: " + plan.reason)
+    if isinstance(plan, Answer):
         options = {**plan.inputs, **options}
-        plan = plan.plan
     command = Command(verb)
-    command.words.append(command.file(plan, "plan"))
+    command.words.append(command.file(plan_in(plan), "plan"))
     return command.add(options), options
 
 
@@ -81,15 +80,15 @@ def max_batch(model, platform, planner=None, **options):
 
 
 def check(plan, **options):
-    """What is wrong with a plan: a list of the violations of `stagecraft check`, as dicts."""
+    """What is wrong with a plan: the `outcome` of `stagecraft check`, and its `violations`, in a dict."""
     command, _ = _of_plan("check", plan, options)
     return command.run()["answer"]
 
 
 def study(study, out=None, **options):
-    """Runs a study: the name of a shipped one, a path, or a JSON document. Options are those of `stagecraft run`.
-    Results are kept in the folder `out`, and a study that was begun there goes on; without one they are read and
-    removed. Returns a `stagecraft.results.Study`."""
+    """Runs a study: the name of a shipped one, a path, or a JSON document, which names files of models and platforms.
+    Options are those of `stagecraft run`. Results are kept in the folder `out`, where `resume=True` goes on with a
+    study that was begun; without `out` they are read and removed. Returns a `stagecraft.results.Study`."""
     if out is None:
         with tempfile.TemporaryDirectory() as folder:
             return _run_study(study, Path(folder) / "out", options)
@@ -100,4 +99,7 @@ def _run_study(study, out, options):
     command = Command("run")
     command.words.append(command.file(study, "study"))
     command.add({"out": out, **options}).run()
-    return results.read(out)
+    try:
+        return results.read(out)
+    except FileNotFoundError:
+        raise Error("the study has no results") from None

@@ -1,14 +1,20 @@
 """Command lines, made of Python's values."""
 
-import json
+import copy
 import os
+import sys
+import warnings
+from collections.abc import Iterable
 from functools import partial
 
+from ._errors import Error
 from ._helper import call
-from ._values import plain
-from .types import Request
+from ._values import json_text
+from .types import Plan, Planning, Request
 
 _REPEATED = ("model", "set", "speed")  # options that are given once for each value; others have lists with commas
+_TRUTHS = ("sequence_parallel",)  # options with the value true or false; others that are true have none
+_WRITING = ("--trace", "--picture", "--report", "--output", "--apply", "--timeline-window")
 _DOCUMENTS = ("model", "platform", "events", "schedule_file")  # options that name a file
 
 
@@ -30,16 +36,19 @@ class Command:
     def file(self, value, name):
         """The word for a file: a path or a name as it is, else the name of a document that comes with the command."""
         if isinstance(value, (str, os.PathLike)):
-            return os.fspath(value)
+            path = os.fspath(value)
+            return "./" + path if path.startswith("-") else path  # no option
         while f"<{name}>" in self.files:
             name += "'"
-        self.files[f"<{name}>"] = json.dumps(plain(value), indent=1)
+        self.files[f"<{name}>"] = json_text(value, indent=1)
         return f"<{name}>"
 
     def planner(self, value):
         """The word for a planner: its name, or that of a function."""
         if isinstance(value, str):
             return value
+        if not callable(value):
+            raise Error(f"expected a planner, a name or a function, found {value!r}")
         name = "".join(c if c.isalnum() or c in "-_" else "-" for c in getattr(value, "__name__", "planner"))
         while name in self.planners:
             name += "-2"
@@ -49,14 +58,19 @@ class Command:
     def add(self, options):
         """Adds options, with `_` in place of the `-` of the command line; None and False leave one out."""
         for name, value in options.items():
-            if value is None or value is False:
+            if name in ("help", "json", "version"):
+                raise Error(f"the option {name!r} is for the command line")
+            is_flag = isinstance(value, bool) and name not in _TRUTHS
+            if value is None or (is_flag and not value):
                 continue
             option = "--" + name.replace("_", "-")
-            if value is True:
+            if is_flag:
                 self.words.append(option)
                 continue
-            several = isinstance(value, (list, tuple)) or (isinstance(value, dict) and name in ("set", "speed"))
-            words = [self.word(name, each) for each in (items(value) if several else [value])]
+            if isinstance(value, dict) and name in ("set", "speed"):
+                value = items(value)
+            several = isinstance(value, Iterable) and not isinstance(value, (str, dict, bytes, os.PathLike))
+            words = [self.word(name, each) for each in (value if several else [value])]
             if not (several and name in _REPEATED):
                 words = [",".join(words)]
             self.words += [f"{option}={word}" for word in words]
@@ -73,29 +87,67 @@ class Command:
             return ",".join(first + [f"{key}={_text(each)}" for key, each in value.items()])
         return _text(value)
 
-    def with_words(self, *words):
-        """This command with more words."""
-        more = Command(*self.words, *words)
-        more.files, more.planners = self.files, self.planners
-        return more
+    def for_drawing(self, word):
+        """This command with another word, in place of those that write files."""
+        drawing = Command(*(each for each in self.words if each.partition("=")[0] not in _WRITING), word)
+        drawing.files, drawing.planners = self.files, self.planners
+        return drawing
 
     def run(self):
-        return call(self.words, self.files, self.planners)
+        """Its answer, a dict. Warnings are those of Python, too."""
+        answer = call(self.words, self.files, self.planners)
+        for remark in answer["remarks"]:
+            tell(remark)
+        return answer
+
+
+def tell(remark):
+    """Shows a warning of the program as one of Python, at the line of the user's that calls this package."""
+    if not remark.startswith("warning: "):
+        return
+    depth, frame = 1, sys._getframe()
+    while frame is not None and frame.f_globals.get("__package__") == __package__:
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(remark.removeprefix("warning: "), stacklevel=depth)
 
 
 def items(value):
-    return [f"{key}={_text(each)}" for key, each in value.items()] if isinstance(value, dict) else value
+    """The `K=V` of a dict, or of a text or a list of such."""
+    if isinstance(value, dict):
+        return [f"{key}={_text(each)}" for key, each in value.items()]
+    return [value] if isinstance(value, str) else list(value)
 
 
 def _text(value):
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, os.PathLike):
+    if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
-    return repr(float(value)) if isinstance(value, float) else str(value)
+    return json_text(value)
+
+
+def plan_in(value):
+    """The plan that an answer has, such as a `Planning`; another value as it is. **Raises** Error for one without."""
+    if isinstance(getattr(value, "plan", None), Plan):
+        return value.plan
+    if isinstance(value, Planning):
+        raise Error("there is no plan: " + value.reason)
+    return value
+
+
+def inputs_of(options):
+    """What of the options says for which model and platform a command is, apart from what its caller may change."""
+    inputs = {name: options[name] for name in ("model", "platform", "speed") if options.get(name) is not None}
+    given = options.get("set") or []
+    values = [each for each in items(given) if each.startswith(("model.", "platform."))]
+    return copy.deepcopy({**inputs, **({"set": values} if values else {})})
 
 
 def _ask(planner, request):
     """The answer of a planner, a function of a request: a plan, or that there is none."""
-    plan = planner(Request.from_json(request))
-    return json.dumps(plan.document if isinstance(plan, Infeasible) else plain(plan))
+    answer = planner(Request.from_json(request))
+    if isinstance(answer, Planning) and answer.plan is None:
+        answer = Infeasible(answer.reason)
+    if answer is None:
+        raise Error("the planner returned None", hint="it returns a Plan, or Infeasible with the reason")
+    return json_text(answer.document if isinstance(answer, Infeasible) else plan_in(answer))

@@ -22,7 +22,7 @@ def program():
     installation which this package is in, else the one in PATH."""
     given = os.environ.get("STAGECRAFT")
     if given:
-        return given
+        return shutil.which(given) or given
     above = Path(__file__).resolve().parents
     beside = [above[2] / "build" / "release" / "stagecraft", *(folder / "bin" / "stagecraft" for folder in above[4:5])]
     found = next((str(path) for path in beside if path.is_file()), None) or shutil.which("stagecraft")
@@ -40,6 +40,7 @@ def surroundings():
 class Helper:
     def __init__(self):
         self.surroundings = surroundings()
+        self._owner = os.getpid()
         path = self.surroundings[0]
         requests, self._to = os.pipe()
         self._from, answers = os.pipe()
@@ -65,11 +66,16 @@ class Helper:
             answer = self._receive()
             if "ask" not in answer:
                 return answer
-            self._send({"reply": planners[answer["ask"]](answer["request"])})
+            planner = planners.get(answer["ask"])
+            self._send({"reply": planner(answer["request"])} if planner else {"problem": "there is no such function"})
+
+    def is_mine(self):
+        """Whether this process has started it, and not the one that forked this one."""
+        return self._owner == os.getpid()
 
     def is_alive(self):
         try:
-            is_there = self.pid is not None and os.waitpid(self.pid, os.WNOHANG)[0] == 0
+            is_there = self.is_mine() and self.pid is not None and os.waitpid(self.pid, os.WNOHANG)[0] == 0
         except ChildProcessError:  # somebody else has waited for it
             is_there = False
         if not is_there:
@@ -89,7 +95,10 @@ class Helper:
         self._answers.close()
 
     def _send(self, message):
-        text = memoryview(json.dumps(message).encode() + b"\n")
+        try:
+            text = memoryview(json.dumps(message, ensure_ascii=False).encode() + b"\n")
+        except UnicodeEncodeError as problem:
+            raise Error(f"expected text in UTF-8, found {problem.object[problem.start:problem.end]!r}") from None
         try:
             while text:
                 text = text[self._requests.write(text):]
@@ -97,13 +106,14 @@ class Helper:
             self._fail()
 
     def _receive(self):
-        line = self._answers.readline()
-        if not line.endswith(b"\n"):
+        try:
+            return json.loads(self._answers.readline())
+        except ValueError:  # its end, or another program
             self._fail()
-        return json.loads(line)
 
     def _fail(self):
-        raise Error("the helper process died; what it wrote is on standard error", code=1)
+        raise Error(f"the helper process, {self.surroundings[0]} serve, has died or does not answer", code=1,
+                    hint="what it wrote is on standard error")
 
 
 class _Pool:

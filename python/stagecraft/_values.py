@@ -1,21 +1,28 @@
 """What the classes of `stagecraft.types` have in common: how they become JSON documents, and come from them."""
 
 import html
+import json
+import math
+import operator
 import re
 import tempfile
 from dataclasses import fields
+from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 
 from ._errors import Error
 
-_UNITS = {"s": {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}}
-_QUANTITY = re.compile(r"([0-9.eE+-]+?) ?([A-Za-z]*)")
-_PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
-             "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_NUMBER = re.compile(r"((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)(?:[eE]([+-]?[0-9]+))? ?([A-Za-z]+)")
+# A unit is worth 10^first * 2^second * third of its base. These are the units of the program (docs/reference/formats/text.md).
+_SECONDS = {"s": (0, 0, 1), "ms": (-3, 0, 1), "us": (-6, 0, 1), "ns": (-9, 0, 1), "min": (0, 0, 60), "h": (0, 0, 3600)}
+_PREFIXES = {"": (0, 0), "k": (3, 0), "M": (6, 0), "G": (9, 0), "T": (12, 0), "Ki": (0, 10), "Mi": (0, 20),
+             "Gi": (0, 30), "Ti": (0, 40)}
+_BYTES = {prefix + letter: (ten, two + bits, 1) for prefix, (ten, two) in _PREFIXES.items()
+          for letter, bits in (("B", 0), ("b", -3))}
+_UNITS = {"s": _SECONDS, "bytes": {**_BYTES, "PB": (15, 0, 1), "PiB": (0, 50, 1)},
+          "bytes_per_s": {name + "ps": worth for name, worth in _BYTES.items()}}
 _WRITTEN = {"s": "s", "bytes": "B", "bytes_per_s": "Bps"}
-
-
 _PLAIN = {str, int, float, bool}
 
 
@@ -29,9 +36,11 @@ class Value:
     @classmethod
     def from_json(cls, document):
         """The value of a JSON document (dicts, lists, texts, numbers)."""
+        if not isinstance(document, dict):
+            raise Error(f"expected a JSON document of {cls.__name__}, a dict, found {document!r}")
         unknown = document.keys() - cls.keys()
         if unknown:
-            raise ValueError(f"{cls.__name__} has no key {min(unknown)!r}")
+            raise Error(f"{cls.__name__} has no key {min(unknown)!r}")
         return cls(**{attribute: _read(document.get(key), shape) for attribute, key, shape in cls._fields()})
 
     def to_json(self):
@@ -62,11 +71,10 @@ class Answer(Value):
     text = ""  # as the command line has it
     remarks = ()  # notes and warnings on the way to it
     inputs = {}  # the options that gave the model and the platform
-    command = None  # that answered; None: it is part of another answer
 
-    def told(self, text, remarks, inputs, command):
+    def told(self, **more):
         """This, with what came with it."""
-        for name, value in (("text", text), ("remarks", tuple(remarks)), ("inputs", inputs), ("command", command)):
+        for name, value in more.items():
             object.__setattr__(self, name, value)
         return self
 
@@ -78,7 +86,9 @@ class Answer(Value):
 
 
 class Run(Answer):
-    """A run of a plan, which can be drawn. It runs again for that, with the same result."""
+    """A run of a plan, which can be drawn: its command runs again for that."""
+
+    command = None  # that answered; None: it is part of another answer
 
     def picture(self):
         """The computations of each device, as an SVG image."""
@@ -93,7 +103,7 @@ class Run(Answer):
             raise Error("this run is part of another answer", hint="simulate its plan to draw it")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / ("run" + ending)
-            self.command.with_words(f"{option}={path}").run()
+            self.command.for_drawing(f"{option}={path}").run()
             return path.read_text(encoding="utf-8")
 
 
@@ -125,6 +135,19 @@ def plain(value):
     return value
 
 
+def json_text(value, indent=None):
+    """The text of a value as a JSON document, with what it contains. Numbers of other libraries are numbers, too."""
+    return json.dumps(plain(value), indent=indent, default=_number)
+
+
+def _number(value):
+    if hasattr(value, "__index__"):
+        return operator.index(value)
+    if hasattr(value, "__float__"):
+        return float(value)
+    raise Error(f"expected a JSON value, found {value!r}")
+
+
 def _read(value, shape):
     """`shape`: None for a plain value, a class, a unit, ["list", shape], ["map", shape], or ["any of", shape, …], one
     for each kind of JSON."""
@@ -152,7 +175,7 @@ def _fits(value, shape):
 
 def _write(value, shape):
     if isinstance(shape, str):
-        return value if isinstance(value, str) else f"{value!r} {_WRITTEN[shape]}"
+        return value if isinstance(value, str) else f"{_number(value)!r} {_WRITTEN[shape]}"
     if isinstance(shape, list) and shape[0] == "list":
         return [_write(each, shape[1]) for each in value]
     if isinstance(shape, list) and shape[0] == "map":
@@ -164,19 +187,22 @@ def _write(value, shape):
 
 
 def _parsed(value, unit):
+    """The number of a quantity, the one that the program reads. What is none is left to the program to refuse."""
     if not isinstance(value, str):
-        return value
-    match = _QUANTITY.fullmatch(value.strip())
-    if not match:
-        return value  # a word in place of a quantity
-    number, name = match.groups()
-    if unit == "s":
-        return float(number) * _UNITS["s"][name or "s"]
-    if unit == "bytes_per_s":
-        name = name[:-2]
-    prefix, of_bits = name[:-1], name.endswith("b")
-    amount = float(number) * _PREFIXES[prefix] / (8 if of_bits else 1)
-    return round(amount) if unit == "bytes" else amount
+        if value == 0:
+            return 0
+        raise Error(f"expected a quantity with its unit, found {value!r}")
+    match = _NUMBER.fullmatch(value)
+    worth = _UNITS[unit].get(match.group(3)) if match else None
+    if worth is None:
+        return 0 if value == "0" else value
+    ten, two, factor = worth
+    decimal = f"{match.group(1)}e{int(match.group(2) or 0) + ten}"
+    if unit == "bytes":
+        amount = Fraction(decimal) * Fraction(2) ** two
+        return int(amount) if amount.denominator == 1 else value
+    amount = float(decimal) * 2.0 ** two * factor
+    return amount if math.isfinite(amount) else value
 
 
 def _frozen(value):

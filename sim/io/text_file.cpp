@@ -41,9 +41,11 @@ bool is_forbidden_control(char c) {
 
 }  // namespace
 
-GivenFiles::GivenFiles(std::map<std::string, std::string> texts) : texts_(std::move(texts)) { given_files = this; }
+GivenFiles::GivenFiles(std::map<std::string, std::string> texts) : texts_(std::move(texts)), outer_(given_files) {
+  given_files = this;
+}
 
-GivenFiles::~GivenFiles() { given_files = nullptr; }
+GivenFiles::~GivenFiles() { given_files = outer_; }
 
 const std::string* GivenFiles::find(const std::string& path) {
   if (given_files == nullptr) return nullptr;

@@ -9,8 +9,7 @@
 namespace stagecraft {
 
 /// Texts by the names under which they are read as files while this lives, before any file of that name: the files that
-/// come with a request of `stagecraft serve`.
-/// **Requires** that there is no other one.
+/// come with a request of `stagecraft serve`. It hides those of one that lives longer.
 class GivenFiles {
  public:
   explicit GivenFiles(std::map<std::string, std::string> texts);
@@ -25,6 +24,7 @@ class GivenFiles {
 
  private:
   std::map<std::string, std::string> texts_;
+  const GivenFiles* outer_;
 };
 
 /// The content of a file (or of a pipe), checked by `check_text`.

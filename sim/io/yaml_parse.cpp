@@ -279,8 +279,8 @@ std::shared_ptr<YamlDocument> read_yaml(std::string_view text, const std::string
   return document;
 }
 
-/// The place of a text among those that were read last: a command reads a text several times, and a served one that of
-/// the command before. It is empty if the text is not there, and then the one of the text that was not used for longest.
+/// The place of a text among those that were read last: a command reads a text several times, and a served one reads
+/// that of the command before. If the text is not there, it is empty, in place of the one that was not used for longest.
 std::shared_ptr<const YamlDocument>& recent_place(std::string_view text, const std::string& file_name) {
   static std::array<std::shared_ptr<const YamlDocument>, 8> recent;
   const auto is_same = [&](const auto& document) {

@@ -92,12 +92,16 @@ TEST_CASE("JSON: random documents are read as YAML reads them, places included")
 
 TEST_CASE("JSON: errors have the words and the places of YAML") {
   for (const std::string text :
-       {"{\"known\": 1}", "{\n  \"known\": [1,\n 2]}", "{\"other\":\n 1}", "{\"known\": 1,\n \"known\": 2}",
-        "{\"known\": 1", "{\"known\": 1} {}", "{\"\": 1}", "{\"<<\": 1, \"known\": 2}", "{\"a\\u0007\": 1}",
-        "{\"known\": \"\\u0085\"}", "{known: 1}"}) {
+       {"{\"known\": 1}", "{\n  \"known\": [1,\n 2]}", "{\"other\":\n 1}", "{\"known\": 1", "{\"known\": 1} {}",
+        "{\"\": 1}", "{\"<<\": 1, \"known\": 2}", "{\"a\\u0007\": 1}", "{\"known\": \"\\u0085\"}", "{known: 1}"}) {
     CAPTURE(text);
     CHECK(refused(text, 0) == refused(as_yaml(text), 1));
   }
+}
+
+TEST_CASE("JSON: a key that is given twice is refused where it is given again") {
+  CHECK(refused("{\"known\": 1,\n \"known\": 2}", 0)
+            .starts_with("the key 'known' is given twice, first in line 1 at 2:2"));
 }
 
 TEST_CASE("JSON: what only JSON can say is read, and an error there has no line") {

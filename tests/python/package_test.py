@@ -75,7 +75,7 @@ class Package(unittest.TestCase):
         self.assertEqual(model.layers[0].parameters_bytes, 10**6)
         with self.assertRaises(FrozenInstanceError):
             model.model = "other"
-        with self.assertRaisesRegex(ValueError, "no key 'colour'"):
+        with self.assertRaisesRegex(sc.Error, "no key 'colour'"):
             types.Model.from_json({**MODEL, "colour": "red"})
 
     def test_models_and_platforms_may_be_values_and_documents(self):
@@ -133,6 +133,116 @@ class Package(unittest.TestCase):
                 return 7
             sc.plan(MODEL, PLATFORM, number)
 
+    def test_numbers_of_other_libraries_are_numbers(self):
+        class Real:
+            def __float__(self):
+                return 1e-3
+
+        class Whole:
+            def __index__(self):
+                return 4
+
+        layers = tuple(types.Layer(name=f"l{i}", forward_s=Real(), backward_s=Real(), parameters_bytes=Whole(),
+                                   output_bytes=Whole()) for i in range(4))
+        model = types.Model(model="toy", device="K", microbatch_size=1, layers=layers)
+        planning = sc.plan(model, PLATFORM, halves, microbatches=Whole(), speed={"K": Real()})
+        self.assertEqual(planning.plan.microbatches, 4)
+        with self.assertRaisesRegex(sc.Error, "expected a JSON value, found <object"):
+            sc.plan(object(), PLATFORM, halves)
+
+    def test_what_is_no_value_of_an_option_is_refused(self):
+        for options in ({"microbatches": True}, {"microbatches": []}, {"output": ""}, {"schedule": {}},
+                        {"global_batch": ""}):
+            with self.assertRaisesRegex(sc.Error, "needs a value"):
+                sc.plan(MODEL, PLATFORM, "uniform", **options, memory="keep")
+        for planner in (5, None, object(), ""):
+            with self.assertRaises(sc.Error):
+                sc.plan(MODEL, PLATFORM, planner)
+        with self.assertRaisesRegex(sc.Error, "there is no such function"):
+            sc.plan(MODEL, PLATFORM, "call:other")
+        with self.assertRaisesRegex(sc.Error, "the planner returned None"):
+            sc.plan(MODEL, PLATFORM, lambda request: None)
+
+    def test_a_planning_remembers_what_it_was_made_for(self):
+        platform = json.loads(json.dumps(PLATFORM))
+        planning = sc.plan(MODEL, platform, halves, microbatches=4,
+                           set={"platform.node_kinds.node.interconnect.bandwidth": "1 MBps"})
+        platform["node_kinds"]["node"]["interconnect"]["bandwidth"] = "2 MBps"
+        self.assertEqual(sc.evaluate(planning).iteration_time_s, planning.evaluated.iteration_time_s)
+        self.assertEqual(sc.evaluate(planning).remarks, ())
+
+    def test_an_evaluator_computes_figures_as_the_plan_says(self):
+        planning = sc.plan("llama3-8b", "dgx-h100", "uniform", microbatches=16, precision="fp8", sequence=1024)
+        other = sc.plan("llama3-8b", "dgx-h100", "uniform", microbatches=16, granularity="block")
+        with sc.Evaluator("llama3-8b", "dgx-h100") as evaluator:
+            for each in (planning, other, planning):
+                self.assertEqual(evaluator.evaluate(each).iteration_time_s, sc.evaluate(each).iteration_time_s)
+
+    def test_options_that_are_true_or_false(self):
+        found = [sc.plan("llama3-8b", "dgx-h100", "uniform", microbatches=16, tensor=4, sequence_parallel=each)
+                 for each in (True, False)]
+        self.assertEqual([planning.plan.groups.sequence for planning in found], [True, False])
+
+    def test_warnings_are_those_of_python(self):
+        planning = sc.plan(MODEL, PLATFORM, halves, microbatches=4)
+        with self.assertWarnsRegex(UserWarning, "made for another platform file") as caught:
+            sc.simulate(planning, platform={**PLATFORM, "device_kinds": {"K": {"memory": "2 GiB"}}})
+        self.assertEqual(Path(caught.filename).name, Path(__file__).name)
+
+    def test_quantities_are_the_numbers_that_the_program_reads(self):
+        for text, value in (("5 us", 5e-6), ("14.859 ms", 0.014859), ("1e-3 s", 1e-3), ("2 min", 120.0), ("1 h", 3600.0),
+                            ("0.1ns", 1e-10), ("0", 0)):
+            self.assertEqual(types.Layer.from_json({"name": "a", "forward": text}).forward_s, value)
+        for text, value in (("16 GiB", 2**34), ("1.5 kB", 1500), ("8 b", 1), ("1 PB", 10**15), ("1e3 MB", 10**9)):
+            self.assertEqual(types.Layer.from_json({"name": "a", "output": text}).output_bytes, value)
+        for text in ("5", "1 parsec", "-5 ms", ".5 ms", " 5 ms", "1e400 s", "5 MB"):  # the program refuses these
+            layer = {**MODEL["layers"][0], "forward": text}
+            self.assertEqual(types.Layer.from_json(layer).forward_s, text)
+            with self.assertRaisesRegex(sc.Error, "layers.0..forward: "):
+                sc.plan(types.Model.from_json({**MODEL, "layers": [layer]}), PLATFORM, "uniform")
+        with self.assertRaisesRegex(sc.Error, "expected a quantity with its unit, found 5"):
+            types.Layer.from_json({"name": "a", "forward": 5})
+
+    def test_files_are_the_same_after_python(self):
+        asked = []
+        for model, platform in (("t5-large", "dgx-a100"), ("gnmt-16", "rtx2080ti-4x4")):
+            sc.plan(model, platform, lambda request: asked.append(request) or sc.Infeasible("only asked"))
+            by_document = sc.plan(asked[-1].model, asked[-1].platform, "gpipe", set={"stages": 4})
+            by_value = sc.plan(types.Model.from_json(asked[-1].model), types.Platform.from_json(asked[-1].platform),
+                               "gpipe", set={"stages": 4})
+            self.assertEqual(by_value.evaluated, by_document.evaluated)
+
+    def test_an_evaluator_serves_threads_and_forked_children(self):
+        evaluator = sc.Evaluator(MODEL, PLATFORM)
+        plans = [sc.plan(MODEL, PLATFORM, halves, microbatches=n).plan for n in range(2, 10)]
+        expected = [evaluator.evaluate(plan) for plan in plans]
+        self.assertEqual(len({found.iteration_time_s for found in expected}), len(plans))
+        found = [None] * len(plans)
+
+        def work(i):
+            for _ in range(50):
+                found[i] = evaluator.evaluate(plans[i])
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(len(plans))]
+        for thread in threads:
+            thread.start()
+        child = os.fork()
+        if child == 0:
+            mine = sc.Evaluator(MODEL, PLATFORM).evaluate(plans[0])
+            os._exit(0 if mine == expected[0] else 1)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, expected)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if [evaluator.evaluate(plan) for plan in plans] == expected else 1)
+        self.assertEqual([evaluator.evaluate(plan) for plan in plans], expected)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        evaluator.close()
+        with self.assertRaisesRegex(sc.Error, "the evaluator is closed"):
+            evaluator.evaluate(plans[0])
+
     def test_errors_have_the_words_and_places_of_the_command_line(self):
         with self.assertRaises(sc.Error) as caught:
             sc.plan({**MODEL, "layers": [{**MODEL["layers"][0], "forward": "1 parsec"}]}, PLATFORM, "uniform")
@@ -170,7 +280,7 @@ class Package(unittest.TestCase):
                                  {device.name: device.peak_memory_bytes for device in run.devices})
             stages = plans[0].plan.stages
             bad = replace(plans[0].plan, stages=(*stages[:-1], replace(stages[-1], layers=stages[-1].layers[:-1])))
-            with self.assertRaisesRegex(sc.Error, "the plan breaks a rule"):
+            with self.assertRaisesRegex(sc.Error, "^<plan>: the plan breaks a rule: .*stagecraft check"):
                 evaluator.evaluate(bad)
             self.assertEqual(evaluator.evaluate(plans[0]).outcome, "ok")  # it goes on after an error
 
@@ -253,6 +363,17 @@ class Package(unittest.TestCase):
                 self.assertEqual(sum(len(stage.layers) for stage in planning.stages), layers)
                 os.chdir(ROOT)
 
+    def test_a_planning_of_a_function_can_be_pickled(self):
+        planning = pickle.loads(pickle.dumps(sc.plan(MODEL, PLATFORM, lambda request: halves(request), microbatches=4)))
+        self.assertEqual(sc.simulate(planning).outcome, "ok")
+
+    def test_a_path_is_no_option(self):
+        with self.assertRaises(sc.Error) as caught:
+            sc.simulate("--nothing.yaml")
+        self.assertEqual(caught.exception.file, "./--nothing.yaml")
+        with self.assertRaisesRegex(sc.Error, "expected text in UTF-8"):
+            sc.simulate("\udce9.yaml")
+
     def test_a_helper_ends_with_its_parent(self):
         script = ("import sys; sys.path.insert(0, sys.argv[1]); import stagecraft as sc\n"
                   "from stagecraft import _helper\n"
@@ -272,7 +393,7 @@ class Package(unittest.TestCase):
     def test_a_program_that_is_not_there(self):
         script = "import sys; sys.path.insert(0, sys.argv[1]); import stagecraft as sc; sc.plan('a', 'b', 'c')"
         for path, words in (("/nowhere/stagecraft", "/nowhere/stagecraft cannot be started: No such file"),
-                            ("/bin/true", "the helper process died")):
+                            ("/bin/true", "has died or does not answer")):
             run = subprocess.run([sys.executable, "-c", script, str(ROOT / "python")], capture_output=True, text=True,
                                  env={**os.environ, "STAGECRAFT": path})
             self.assertIn(words, run.stderr)
