@@ -51,11 +51,11 @@ class Conversation {
     dup2(STDERR_FILENO, STDOUT_FILENO);
   }
   ~Conversation() {
-    std::free(line_);  // NOLINT(cppcoreguidelines-no-malloc,cppcoreguidelines-owning-memory): of getline
     std::fflush(stdout);
     dup2(fileno(in_), STDIN_FILENO);
     dup2(out_, STDOUT_FILENO);
-    static_cast<void>(std::fclose(in_));
+    std::free(line_);  // NOLINT(cppcoreguidelines-no-malloc,cppcoreguidelines-owning-memory): of getline
+    static_cast<void>(std::fclose(in_));  // NOLINT(cppcoreguidelines-owning-memory): of fdopen
     close(out_);
   }
   Conversation(const Conversation&) = delete;

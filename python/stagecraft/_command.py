@@ -14,7 +14,7 @@ from .types import Plan, Planning, Request
 
 _REPEATED = ("model", "set", "speed")  # options that are given once for each value; others have lists with commas
 _TRUTHS = ("sequence_parallel",)  # options with the value true or false; others that are true have none
-_WRITING = ("--trace", "--picture", "--report", "--output", "--apply", "--timeline-window")
+_WRITING = ("--trace", "--picture", "--report", "--output", "--apply")
 _DOCUMENTS = ("model", "platform", "events", "schedule_file")  # options that name a file
 
 
