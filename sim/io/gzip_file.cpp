@@ -19,17 +19,19 @@ constexpr const char* kCopyAgain = "copy it again; gzip -t FILE checks a copy";
 
 }  // namespace
 
+// NOLINTBEGIN(cppcoreguidelines-owning-memory): what the file's own pointers close
 void GzipFile::Close::operator()(std::FILE* file) const { std::fclose(file); }
 
 void GzipFile::Close::operator()(z_stream_s* stream) const {
   inflateEnd(stream);
   delete stream;
 }
+// NOLINTEND(cppcoreguidelines-owning-memory)
 
 GzipFile::GzipFile(std::string path) : path_(std::move(path)), buffer_(kFilePart) {
   check_file_name(path_);
   errno = 0;
-  file_.reset(std::fopen(path_.c_str(), "rb"));
+  file_.reset(std::fopen(path_.c_str(), "rb"));  // NOLINT(cppcoreguidelines-owning-memory): it is the owner
   if (!file_) refuse_open(path_, errno);
   fill();
   if (!starts_member()) return;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-struct z_stream_s;  // of zlib
+struct z_stream_s;  // NOLINT(readability-identifier-naming): of zlib
 
 namespace stagecraft {
 

@@ -41,10 +41,9 @@ void check_parents(const XmlElement& root) {
       element.fail("expected <" + element.name() + "> in <" + fmt::format("{}", fmt::join(parents, "> or <")) +
                    ">, found it in <" + above + ">");
     }
-    const std::vector<XmlElement> children = element.children();
-    for (auto child = children.rbegin(); child != children.rend(); ++child) {
-      pending.emplace_back(*child, element.name());
-    }
+    std::vector<XmlElement> children = element.children();
+    std::ranges::reverse(children);
+    for (const XmlElement& child : children) pending.emplace_back(child, element.name());
   }
 }
 

@@ -118,8 +118,9 @@ void KinetoEvent::set(KinetoField field, std::int64_t number) {
 
 void KinetoEvent::set(KinetoField field, const std::string& text) {
   if (text.size() > most_bytes(field)) {
-    return set_wrong(field, "expected a text of at most " + std::to_string(most_bytes(field)) + " bytes, found " +
-                                std::to_string(text.size()));
+    set_wrong(field, "expected a text of at most " + std::to_string(most_bytes(field)) + " bytes, found " +
+                         std::to_string(text.size()));
+    return;
   }
   texts_[text_at(field)] = field == KinetoField::GroupRanks ? ranks_of(text) : text;
 }
@@ -127,8 +128,9 @@ void KinetoEvent::set(KinetoField field, const std::string& text) {
 void KinetoEvent::add_rank(std::int64_t rank) {
   std::string& ranks = texts_[text_at(KinetoField::GroupRanks)];
   if (ranks.size() >= kMostTextBytes) {
-    return set_wrong(KinetoField::GroupRanks,
-                     "expected a list of at most " + std::to_string(kMostTextBytes) + " bytes, found a longer one");
+    set_wrong(KinetoField::GroupRanks,
+              "expected a list of at most " + std::to_string(kMostTextBytes) + " bytes, found a longer one");
+    return;
   }
   if (!ranks.empty()) ranks += ',';
   ranks += std::to_string(rank);
@@ -239,7 +241,7 @@ std::uint32_t KinetoCollector::shapes_of(const KinetoEvent& event) {
 
 void KinetoCollector::add(const KinetoEvent& event) {
   const std::string& phase = event.text(KinetoField::Phase);
-  if (phase == "X") return add_complete(event);
+  if (phase == "X") add_complete(event);
   if ((phase == "s" || phase == "f") && event.text(KinetoField::Category) == "fwdbwd") add_link(event, phase == "s");
 }
 
@@ -251,12 +253,12 @@ void KinetoCollector::add_device(const std::string& name) {
 
 void KinetoCollector::add_complete(const KinetoEvent& event) {
   const std::string& category = event.text(KinetoField::Category);
-  if (category == "kernel") return add_kernel(event);
-  if (category == "cuda_runtime" || category == "cuda_driver") return add_call(event);
-  if (category == "cpu_op") return add_scope(event, ScopeKind::Operator);
-  if (category == "user_annotation") return add_scope(event, ScopeKind::Annotation);
+  if (category == "kernel") add_kernel(event);
+  if (category == "cuda_runtime" || category == "cuda_driver") add_call(event);
+  if (category == "cpu_op") add_scope(event, ScopeKind::Operator);
+  if (category == "user_annotation") add_scope(event, ScopeKind::Annotation);
   if (category == "python_function" && event.text(KinetoField::Name).starts_with("nn.Module: ")) {
-    return add_scope(event, ScopeKind::Module);
+    add_scope(event, ScopeKind::Module);
   }
 }
 

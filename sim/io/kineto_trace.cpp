@@ -84,6 +84,7 @@ class KinetoParser : public nlohmann::json_sax<nlohmann::json> {
   bool take_number(std::optional<std::int64_t> whole, const std::string& text);
   bool take_other(std::string_view found);
   void take_field(std::optional<std::int64_t> whole, const std::string& text);
+  void take_time(const std::string& text);
   void take_part(std::optional<std::int64_t> whole);
   void take_header(std::optional<std::int64_t> whole, const std::string& text);
   void open(bool is_array);
@@ -132,16 +133,25 @@ bool KinetoParser::take_number(std::optional<std::int64_t> whole, const std::str
 
 void KinetoParser::take_field(std::optional<std::int64_t> whole, const std::string& text) {
   if (field_ == KinetoField::None || field_ >= KinetoField::Arguments) return;
-  if (field_ >= KinetoField::Phase) return event_.set_wrong(field_, "expected a text, found a number");
-  if (field_ == KinetoField::Time || field_ == KinetoField::Duration) {
-    const auto time = nanoseconds_of(text);
-    if (!time) return event_.set_wrong(field_, "expected at most 3e15 microseconds, found " + shortened(text));
-    return event_.set(field_, *time);
-  }
   // The greatest number of 64 bits stands for "none".
   if (field_ == KinetoField::Sequence && !whole) return;
-  if (!whole) return event_.set_wrong(field_, "expected a whole number, found " + shortened(text));
-  event_.set(field_, *whole);
+  if (field_ >= KinetoField::Phase) {
+    event_.set_wrong(field_, "expected a text, found a number");
+  } else if (field_ == KinetoField::Time || field_ == KinetoField::Duration) {
+    take_time(text);
+  } else if (whole) {
+    event_.set(field_, *whole);
+  } else {
+    event_.set_wrong(field_, "expected a whole number, found " + shortened(text));
+  }
+}
+
+void KinetoParser::take_time(const std::string& text) {
+  if (const auto time = nanoseconds_of(text)) {
+    event_.set(field_, *time);
+  } else {
+    event_.set_wrong(field_, "expected at most 3e15 microseconds, found " + shortened(text));
+  }
 }
 
 /// A number in a list of an event: a dimension of a tensor, or a rank.

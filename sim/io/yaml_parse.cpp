@@ -280,7 +280,7 @@ std::shared_ptr<YamlDocument> read_yaml(std::string_view text, const std::string
 }
 
 /// The place of a text among those that were read last: a command reads a text several times, and a served one reads
-/// that of the command before. If the text is not there, it is empty, in place of the one that was not used for longest.
+/// that of the command before. The place of a text that is not there is empty; the one not used for longest gives way.
 std::shared_ptr<const YamlDocument>& recent_place(std::string_view text, const std::string& file_name) {
   static std::array<std::shared_ptr<const YamlDocument>, 8> recent;
   const auto is_same = [&](const auto& document) {
