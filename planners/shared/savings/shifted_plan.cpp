@@ -60,8 +60,9 @@ Planned shifted_plan(const PlanRequest& request, Planned best, const std::string
       recompute_stages(stages, recompute);
       try {
         std::optional<Planned> other = better(request, best, stages, memory);
-        if (other) best = *std::move(other);
-        return other.has_value();
+        if (!other) return false;
+        best = *std::move(other);
+        return true;
       } catch (const InputError&) {
         return false;  // neighbours are not connected
       }
