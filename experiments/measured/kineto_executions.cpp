@@ -124,26 +124,31 @@ void Attribution::add_kernel(const KinetoKernel& kernel, const KinetoCall& call,
 }
 
 void Attribution::attribute_call(const KinetoKernel& kernel, const KinetoCall& call, const ScopeContext& context) {
-  if (context.in_optimizer) return leave_out(kernel, NoLayer::Optimizer);
-  if (context.backward < 0) {
-    if (context.execution < 0) return leave_out(kernel, NoLayer::Outside);
-    return add_kernel(kernel, call, context.execution, false);
-  }
+  const bool is_backward = context.backward >= 0;
   std::int32_t execution = context.execution;
-  if (execution < 0) {
+  if (is_backward && execution < 0) {
     const auto forward = links_.forward_of(trace_.scopes[static_cast<std::size_t>(context.backward)]);
     if (forward) execution = contexts_[*forward].execution;
   }
-  if (execution < 0) return leave_out(kernel, NoLayer::Backward);
-  add_kernel(kernel, call, execution, true);
+  if (context.in_optimizer) {
+    leave_out(kernel, NoLayer::Optimizer);
+  } else if (execution < 0) {
+    leave_out(kernel, is_backward ? NoLayer::Backward : NoLayer::Outside);
+  } else {
+    add_kernel(kernel, call, execution, is_backward);
+  }
 }
 
 void Attribution::attribute(const KinetoKernel& kernel) {
-  if (trace_.names[kernel.name].starts_with("nccl")) return leave_out(kernel, NoLayer::Communication);
+  if (trace_.names[kernel.name].starts_with("nccl")) {
+    leave_out(kernel, NoLayer::Communication);
+    return;
+  }
   const auto correlation_of = [&](std::uint32_t call) { return trace_.calls[call].correlation; };
   const auto found = std::ranges::lower_bound(by_correlation_, kernel.correlation, {}, correlation_of);
   if (kernel.correlation < 0 || found == by_correlation_.end() || correlation_of(*found) != kernel.correlation) {
-    return leave_out(kernel, NoLayer::NoCall);
+    leave_out(kernel, NoLayer::NoCall);
+    return;
   }
   const std::int32_t scope = tree_.of_call[*found];
   attribute_call(kernel, trace_.calls[*found], scope < 0 ? ScopeContext{} : contexts_[static_cast<std::size_t>(scope)]);

@@ -89,7 +89,7 @@ std::optional<Bytes> read_size(const StepRow& row, const std::string& column) {
   if (!text) return std::nullopt;
   const Parsed<Bytes> size = parse_bytes(*text);
   if (!size) throw InputError(size.problem, row.place(column), size.hint);
-  return *size.value;
+  return size.value;
 }
 
 RecomputedPart read_recompute(const StepRow& row) {

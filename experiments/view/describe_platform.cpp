@@ -11,6 +11,7 @@
 #include "sim/schedule/all_reduce.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 #include <tuple>
@@ -72,30 +73,42 @@ std::string cut_table(const Table& table, std::size_t row_count) {
   return "\n" + to_text(table) + (others > 0 ? "and " + std::to_string(others) + " more (--json has all)\n" : "");
 }
 
+/// A column of the table of kinds that is shown where some kind has it.
+struct KindColumn {
+  const char* header;
+  bool (*is_given)(const DeviceKind& kind);
+  std::string (*cell)(const DeviceKind& kind);
+};
+
+bool has_overheads(const DeviceKind& kind) {
+  return kind.pass_overhead > Seconds(0) || kind.update_overhead > Seconds(0);
+}
+
+std::string overhead_text(Seconds time) { return time > Seconds(0) ? "+" + format_human_seconds(time) : "-"; }
+
+constexpr std::array<KindColumn, 4> kRareColumns = {
+    {{"each pass", has_overheads, [](const DeviceKind& kind) { return overhead_text(kind.pass_overhead); }},
+     {"each update", has_overheads, [](const DeviceKind& kind) { return overhead_text(kind.update_overhead); }},
+     {"price/h", [](const DeviceKind& kind) { return kind.price.has_value(); },
+      [](const DeviceKind& kind) { return kind.price ? short_number(*kind.price) : "not known"; }},
+     {"device file", [](const DeviceKind& kind) { return !kind.device_file.empty(); },
+      [](const DeviceKind& kind) { return kind.device_file.empty() ? "-" : kind.device_file; }}}};
+
 std::string kinds_table(const Platform& platform) {
+  const auto& kinds = platform.spec.device_kinds;
+  std::vector<const KindColumn*> rare;
+  for (const KindColumn& column : kRareColumns) {
+    if (std::ranges::any_of(kinds.items(), column.is_given)) rare.push_back(&column);
+  }
   Table table{{"device kind", "devices", "memory", "reserved", "speed", "update"}, {}};
-  const bool has_overheads = std::ranges::any_of(platform.spec.device_kinds.items(), [](const DeviceKind& kind) {
-    return kind.pass_overhead > Seconds(0) || kind.update_overhead > Seconds(0);
-  });
-  if (has_overheads) table.header.insert(table.header.end(), {"each pass", "each update"});
-  const bool has_prices = std::ranges::any_of(platform.spec.device_kinds.items(),
-                                              [](const DeviceKind& kind) { return kind.price.has_value(); });
-  if (has_prices) table.header.emplace_back("price/h");
-  const bool has_files = std::ranges::any_of(platform.spec.device_kinds.items(),
-                                             [](const DeviceKind& kind) { return !kind.device_file.empty(); });
-  if (has_files) table.header.emplace_back("device file");
-  for (DeviceKindId id : indices(platform.spec.device_kinds)) {
-    const DeviceKind& kind = platform.spec.device_kinds[id];
+  for (const KindColumn* column : rare) table.header.emplace_back(column->header);
+  for (DeviceKindId id : indices(kinds)) {
+    const DeviceKind& kind = kinds[id];
     const auto count = std::ranges::count(platform.devices.items(), id, &Device::kind);
     table.rows.push_back({kind.name, std::to_string(count), format_human_bytes(kind.memory),
                           format_human_bytes(kind.reserved), kind.speed ? short_number(*kind.speed) : "not known",
                           kind.update_bandwidth ? format_human_bandwidth(*kind.update_bandwidth) : "free"});
-    std::vector<std::string>& cells = table.rows.back();
-    const auto add = [&](Seconds time) { cells.push_back(time > Seconds(0) ? "+" + format_human_seconds(time) : "-"); };
-    if (has_overheads) add(kind.pass_overhead);
-    if (has_overheads) add(kind.update_overhead);
-    if (has_prices) cells.push_back(kind.price ? short_number(*kind.price) : "not known");
-    if (has_files) cells.push_back(kind.device_file.empty() ? "-" : kind.device_file);
+    for (const KindColumn* column : rare) table.rows.back().push_back(column->cell(kind));
   }
   return to_text(table);
 }
