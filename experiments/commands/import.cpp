@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -147,18 +148,15 @@ Answer import_traces(const ImportOptions& options, const Settings& settings) {
                        settings);
 }
 
-const std::vector<ImportFormat>& import_formats() {
+/// Profiles, plans and what says how a plan runs.
+std::vector<ImportFormat> formats_of_models() {
   using Options = ImportOptions;
-  static const std::vector<std::string> kOfPlans = {"--speed",           "--schedule", "--microbatches",
-                                                    "--microbatch-size", "--training", "--live-weights"};
-  static const std::vector<std::string> kInputs = {"--model", "--platform"};
-  static const std::vector<std::string> kOfNodes = {"--nodes", "--nic-bandwidth", "--host-memory"};
-  static const auto kWithRanks = [] {
-    std::vector<std::string> names = kOfPlans;
-    names.emplace_back("--ranks");
-    return names;
-  }();
-  static const std::vector<ImportFormat> kFormats = {
+  const std::vector<std::string> of_plans = {"--speed",           "--schedule", "--microbatches",
+                                             "--microbatch-size", "--training", "--live-weights"};
+  const std::vector<std::string> inputs = {"--model", "--platform"};
+  std::vector<std::string> with_ranks = of_plans;
+  with_ranks.emplace_back("--ranks");
+  return {
       {"pipedream",
        "the graph text of PipeDream's profiler",
        {"--microbatch-size", "--device"},
@@ -169,7 +167,7 @@ const std::vector<ImportFormat>& import_formats() {
        {"--device"},
        {"--microbatch-size"},
        [](const Options& o, const Settings& settings) { return import_dapple_profile(model_import(o), settings); }},
-      {"pipedream-plan", "the same with the stages that its optimizer chose", kInputs, kWithRanks,
+      {"pipedream-plan", "the same with the stages that its optimizer chose", inputs, with_ranks,
        [](const Options& o, const Settings& settings) { return import_pipedream_plan(plan_import(o), settings); }},
       {"piper",
        "a profile for Piper's planner",
@@ -190,13 +188,21 @@ const std::vector<ImportFormat>& import_formats() {
        [](const Options& o, const Settings& settings) {
          return import_sailor_profile({o.file(), *o.model, *o.device, o.precision, o.output}, settings);
        }},
-      {"vpipe", "a plan of vPipe's program", kInputs, kOfPlans,
+      {"vpipe", "a plan of vPipe's program", inputs, of_plans,
        [](const Options& o, const Settings& settings) { return import_vpipe(plan_import(o), settings); }},
       {"megatron-flags",
        "the flags of a run of Megatron-LM",
-       kInputs,
+       inputs,
        {"--speed"},
        [](const Options& o, const Settings& settings) { return import_megatron(plan_import(o), settings); }},
+  };
+}
+
+/// Networks, and what was measured on them.
+std::vector<ImportFormat> formats_of_runs() {
+  using Options = ImportOptions;
+  const std::vector<std::string> of_nodes = {"--nodes", "--nic-bandwidth", "--host-memory"};
+  return {
       {"megatron-log",
        "logs of Megatron-LM, for a table of measured steps",
        {"--model"},
@@ -208,12 +214,12 @@ const std::vector<ImportFormat>& import_formats() {
       {"nvidia-topo",
        "what nvidia-smi topo -m prints of a node",
        {"--device"},
-       kOfNodes,
+       of_nodes,
        [](const Options& o, const Settings&) { return import_topo(platform_import(o)); }},
       {"nccl-topology",
        "the XML of a node that NCCL and RCCL write with NCCL_TOPO_DUMP_FILE",
        {"--device"},
-       kOfNodes,
+       of_nodes,
        [](const Options& o, const Settings& settings) { return import_nccl_topology(platform_import(o), settings); }},
       {"simai-topo",
        "the network that SimAI reads",
@@ -240,6 +246,14 @@ const std::vector<ImportFormat>& import_formats() {
        import_traces,
        true},
   };
+}
+
+const std::vector<ImportFormat>& import_formats() {
+  static const std::vector<ImportFormat> kFormats = [] {
+    std::vector<ImportFormat> formats = formats_of_models();
+    std::ranges::move(formats_of_runs(), std::back_inserter(formats));
+    return formats;
+  }();
   return kFormats;
 }
 
@@ -255,6 +269,36 @@ const ImportFormat& chosen_format(const std::string& text) {
   std::vector<std::string> names;
   for (const ImportFormat& format : import_formats()) names.push_back(format.name);
   return *std::ranges::find(import_formats(), read_choice_option("FORMAT", text, names), &ImportFormat::name);
+}
+
+void add_options_of_plans(CLI::App& command, ImportOptions& options) {
+  add_option(command, "--ranks", options.ranks,
+             "pipedream-plan: the configuration of PipeDream's runtime (JSON), which gives the ranks of each stage; "
+             "default: each stage has one device");
+  add_repeated(command, "--speed", options.speeds,
+               "KIND=X: plans: speed of a kind of device relative to the others; may be repeated");
+  add_option(command, "--schedule", options.planning.schedule,
+             "plans: schedule, with parameters as NAME,K=V,...; default: pipedream");
+  add_option(command, "--microbatches", options.planning.microbatches,
+             "plans: microbatches in an iteration, or the least length of an asynchronous run; default: as for plan");
+  add_option(command, "--training", options.planning.training,
+             "plans: K=V,...: how much training keeps in memory, as for plan");
+  add_flag(command, "--live-weights", options.live_weights,
+           "plans: one weight version more on each stage than the schedule implies, as the programs of PipeDream and "
+           "vPipe have");
+}
+
+void add_options_of_traces(CLI::App& command, TraceOptions& options) {
+  add_option(command, "--layers", options.layers,
+             "kineto: names of the annotations or modules that are layers, with * for any characters, or 'operators'; "
+             "default: modules, if the trace has any, and otherwise operators");
+  add_option(command, "--passes", options.passes,
+             "kineto: forward passes in each trace; default: runs of the first layer, or steps of the profiler");
+  add_flag(command, "--without-shapes", options.without_shapes,
+           "kineto: sizes of layers whose shapes were not recorded are 0");
+  add_flag(
+      command, "--timeline", options.timeline,
+      "kineto: list the forwards and backwards of passes, and the transfers, as 'simulate --timeline --json' does");
 }
 
 VerbAction configure_import(CLI::App& command) {
@@ -280,20 +324,7 @@ VerbAction configure_import(CLI::App& command) {
              "profiled");
   add_option(command, "--platform", options->platform,
              "plans, nccl-tests, megatron-log: the platform: a file, or the name of a shipped one");
-  add_option(command, "--ranks", options->ranks,
-             "pipedream-plan: the configuration of PipeDream's runtime (JSON), which gives the ranks of each stage; "
-             "default: each stage has one device");
-  add_repeated(command, "--speed", options->speeds,
-               "KIND=X: plans: speed of a kind of device relative to the others; may be repeated");
-  add_option(command, "--schedule", options->planning.schedule,
-             "plans: schedule, with parameters as NAME,K=V,...; default: pipedream");
-  add_option(command, "--microbatches", options->planning.microbatches,
-             "plans: microbatches in an iteration, or the least length of an asynchronous run; default: as for plan");
-  add_option(command, "--training", options->planning.training,
-             "plans: K=V,...: how much training keeps in memory, as for plan");
-  add_flag(command, "--live-weights", options->live_weights,
-           "plans: one weight version more on each stage than the schedule implies, as the programs of PipeDream and "
-           "vPipe have");
+  add_options_of_plans(command, *options);
   add_option(command, "--nodes", options->node.nodes, "nvidia-topo, nccl-topology: nodes of the cluster; default: 1");
   add_option(
       command, "--nic-bandwidth", options->node.nic_bandwidth,
@@ -304,16 +335,7 @@ VerbAction configure_import(CLI::App& command) {
   add_option(command, "--flags", options->flags,
              "megatron-log: file with the flags of the run; default: the arguments at the head of the log");
   add_option(command, "--warmup", options->warmup, "megatron-log: first iterations that are left out; default: 10");
-  add_option(command, "--layers", options->traces.layers,
-             "kineto: names of the annotations or modules that are layers, with * for any characters, or 'operators'; "
-             "default: modules, if the trace has any, and otherwise operators");
-  add_option(command, "--passes", options->traces.passes,
-             "kineto: forward passes in each trace; default: runs of the first layer, or steps of the profiler");
-  add_flag(command, "--without-shapes", options->traces.without_shapes,
-           "kineto: sizes of layers whose shapes were not recorded are 0");
-  add_flag(
-      command, "--timeline", options->traces.timeline,
-      "kineto: list the forwards and backwards of passes, and the transfers, as 'simulate --timeline --json' does");
+  add_options_of_traces(command, options->traces);
   add_option(command, "-o,--output", options->output,
              "write the model, the plan, the platform or the table to this file, as JSON if its name ends in .json");
   return [options](const Settings& settings) {

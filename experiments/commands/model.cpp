@@ -167,6 +167,45 @@ Architecture computed_network(Architecture network, bool selective_recompute, co
   return network;
 }
 
+Answer answer_model(const ModelOptions& options, const Settings& settings) {
+  const std::vector<std::int64_t> sizes = sizes_of(options.microbatch_size);
+  const std::string granularity =
+      read_choice_option("--granularity", options.granularity, {"operator", "layer", "residual", "block"});
+  refuse_options_of_names(options);
+  const std::string name = options.config ? *options.config : *options.architecture;
+  refuse_overwriting(options.output, OutputKind::ModelFile, {name, options.device});
+  Recipe recipe{name,
+                image_of(options),
+                granularity,
+                chosen_precision(options.device, options.precision),
+                sequence_of(options),
+                options.selective_recompute};
+  refuse_both(options);
+  const Architecture architecture = computed_network(
+      options.config ? load_config(name, recipe.sequence, settings) : chosen_architecture(name, recipe),
+      recipe.selective_recompute, settings);
+  DeviceDescription device = load_device(options.device, settings);
+  if (recipe.precision == to_string(device.precision)) recipe.precision.reset();
+  if (recipe.precision) device = in_precision(device, *recipe.precision);
+  const auto made = [&](std::int64_t size) {
+    const auto known = options.config ? std::nullopt : computed_model(recipe, options.device, size);
+    Model model = known ? *known : build_model(architecture, device, size, *granularity_of(granularity));
+    check_graph(model.profiles.front(), {});
+    return model;
+  };
+  Model model = made(sizes.front());
+  if (model.recipe && sizes.size() > 1) {
+    throw InputError("a file of a network and a device known by name knows all sizes from one",
+                     {"", 0, 0, "--microbatch-size"}, "give one size");
+  }
+  for (const std::int64_t size : std::span(sizes).subspan(1)) model.profiles.push_back(made(size).profiles.front());
+  if (options.only_recipe && !model.recipe) {
+    throw InputError("only a network and a device known by name have a recipe", {"", 0, 0, "--recipe"},
+                     "see 'stagecraft list architectures' and 'stagecraft list devices'");
+  }
+  return model_answer(model, options.output, options.only_recipe, &architecture);
+}
+
 VerbAction configure_model(CLI::App& command) {
   auto options = std::make_shared<ModelOptions>();
   add_option(command, "NAME", options->architecture,
@@ -190,44 +229,7 @@ VerbAction configure_model(CLI::App& command) {
            "leave the figures out of the file; they are computed whenever it is read");
   add_option(command, "-o,--output", options->output,
              "write the model to this file, as JSON if its name ends in .json");
-  return [options](const Settings& settings) {
-    const std::vector<std::int64_t> sizes = sizes_of(options->microbatch_size);
-    const std::string granularity =
-        read_choice_option("--granularity", options->granularity, {"operator", "layer", "residual", "block"});
-    refuse_options_of_names(*options);
-    const std::string name = options->config ? *options->config : *options->architecture;
-    refuse_overwriting(options->output, OutputKind::ModelFile, {name, options->device});
-    Recipe recipe{name,
-                  image_of(*options),
-                  granularity,
-                  chosen_precision(options->device, options->precision),
-                  sequence_of(*options),
-                  options->selective_recompute};
-    refuse_both(*options);
-    const Architecture architecture = computed_network(
-        options->config ? load_config(name, recipe.sequence, settings) : chosen_architecture(name, recipe),
-        recipe.selective_recompute, settings);
-    DeviceDescription device = load_device(options->device, settings);
-    if (recipe.precision == to_string(device.precision)) recipe.precision.reset();
-    if (recipe.precision) device = in_precision(device, *recipe.precision);
-    const auto made = [&](std::int64_t size) {
-      const auto known = options->config ? std::nullopt : computed_model(recipe, options->device, size);
-      Model model = known ? *known : build_model(architecture, device, size, *granularity_of(granularity));
-      check_graph(model.profiles.front(), {});
-      return model;
-    };
-    Model model = made(sizes.front());
-    if (model.recipe && sizes.size() > 1) {
-      throw InputError("a file of a network and a device known by name knows all sizes from one",
-                       {"", 0, 0, "--microbatch-size"}, "give one size");
-    }
-    for (const std::int64_t size : std::span(sizes).subspan(1)) model.profiles.push_back(made(size).profiles.front());
-    if (options->only_recipe && !model.recipe) {
-      throw InputError("only a network and a device known by name have a recipe", {"", 0, 0, "--recipe"},
-                       "see 'stagecraft list architectures' and 'stagecraft list devices'");
-    }
-    return model_answer(model, options->output, options->only_recipe, &architecture);
-  };
+  return [options](const Settings& settings) { return answer_model(*options, settings); };
 }
 
 }  // namespace
