@@ -80,8 +80,8 @@ class Maker:
             units = units_in(shape)
             if len(units) > 1:  # in the words of the file, then
                 shape = "None"
-            elif units and not key.endswith(tuple(units)):
-                attribute += "_" + units.pop()
+            elif units and not f"_{key}".endswith(f"_{min(units)}"):
+                attribute += "_" + min(units)
             record.fields.append((key, attribute, shape, annotation, value.get("description"), key in required))
 
     def shape(self, node, file, name):

@@ -46,8 +46,8 @@ class Evaluator:
         self._call({"evaluate": []})
 
     def evaluate(self, plan):
-        """The `Evaluation` of a plan: a `Plan`, an answer that has one, or a JSON document. **Raises** Error for one that
-        breaks a rule."""
+        """The `Evaluation` of a plan: a `Plan`, an answer that has one, or a JSON document. **Raises** Error for one
+        that breaks a rule."""
         return self.evaluate_all([plan])[0]
 
     def evaluate_all(self, plans):

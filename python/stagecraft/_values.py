@@ -14,7 +14,7 @@ from pathlib import Path
 from ._errors import Error
 
 _NUMBER = re.compile(r"((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)(?:[eE]([+-]?[0-9]+))? ?([A-Za-z]+)")
-# A unit is worth 10^first * 2^second * third of its base. These are the units of the program (docs/reference/formats/text.md).
+# A unit is worth 10^first * 2^second * third of its base. The program has these units (docs/reference/formats/text.md).
 _SECONDS = {"s": (0, 0, 1), "ms": (-3, 0, 1), "us": (-6, 0, 1), "ns": (-9, 0, 1), "min": (0, 0, 60), "h": (0, 0, 3600)}
 _PREFIXES = {"": (0, 0), "k": (3, 0), "M": (6, 0), "G": (9, 0), "T": (12, 0), "Ki": (0, 10), "Mi": (0, 20),
              "Gi": (0, 30), "Ti": (0, 40)}

@@ -34,7 +34,7 @@ _REAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 class Study:
-    """The rows of a study, a dict for each cell that has run, in the order of its cells. What a cell has not is None."""
+    """The rows of a study, a dict for each cell that has run, in the order of the cells. What one has not is None."""
 
     def __init__(self, rows, about=None, timings=None):
         self.rows = rows

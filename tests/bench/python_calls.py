@@ -3,8 +3,8 @@
 
 usage: python_calls.py PROGRAM PAGE
 
-PAGE gets the table anew, between its marks. A time is that of wall clocks for one call, the least of several rounds; the
-CPU time is that of Python and its helper together.
+PAGE gets the table anew, between its marks. A time is that of a wall clock for one call, the least of several rounds; CPU
+time is that of Python and its helper together.
 """
 import json
 import os
@@ -73,9 +73,10 @@ def main(program, page):
     rows.append(f"| the same, 1,000 in a call | – | {1e6 * several:.0f} us |")
     table = "| Call | process | in Python |\n|---|---|---|\n" + "\n".join(rows)
     speed = evaluations_per_second(stagecraft, small)
-    text = f"{table}\n\nOne core makes {round(speed, -2):,.0f} of these evaluations in a second, Python and its helper together."
+    text = (f"{table}\n\nOne core makes {round(speed, -2):,.0f} of these evaluations in a second, Python and its helper "
+            "together.")
     page = pathlib.Path(page)
-    page.write_text(re.sub(r"<!-- calls -->.*<!-- / calls -->", lambda _: f"<!-- calls -->\n\n{text}\n\n<!-- / calls -->",
+    page.write_text(re.sub(r"(<!-- calls -->).*(<!-- / calls -->)", rf"\1\n\n{text}\n\n\2",
                            page.read_text(), flags=re.DOTALL))
     print(text)
 
