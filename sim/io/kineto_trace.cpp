@@ -84,7 +84,6 @@ class KinetoParser : public nlohmann::json_sax<nlohmann::json> {
   bool take_number(std::optional<std::int64_t> whole, const std::string& text);
   bool take_other(std::string_view found);
   void take_field(std::optional<std::int64_t> whole, const std::string& text);
-  void take_time(const std::string& text);
   void take_part(std::optional<std::int64_t> whole);
   void take_header(std::optional<std::int64_t> whole, const std::string& text);
   void open(bool is_array);
@@ -138,19 +137,13 @@ void KinetoParser::take_field(std::optional<std::int64_t> whole, const std::stri
   if (field_ >= KinetoField::Phase) {
     event_.set_wrong(field_, "expected a text, found a number");
   } else if (field_ == KinetoField::Time || field_ == KinetoField::Duration) {
-    take_time(text);
+    const auto time = nanoseconds_of(text);
+    if (time) event_.set(field_, *time);
+    if (!time) event_.set_wrong(field_, "expected at most 3e15 microseconds, found " + shortened(text));
   } else if (whole) {
     event_.set(field_, *whole);
   } else {
     event_.set_wrong(field_, "expected a whole number, found " + shortened(text));
-  }
-}
-
-void KinetoParser::take_time(const std::string& text) {
-  if (const auto time = nanoseconds_of(text)) {
-    event_.set(field_, *time);
-  } else {
-    event_.set_wrong(field_, "expected at most 3e15 microseconds, found " + shortened(text));
   }
 }
 
