@@ -23,7 +23,7 @@ struct RawNode {
   std::vector<std::size_t> children;  ///< a map's are key, value, key, value …
 };
 
-/// A JSON text is read without places, which takes a tenth of the time. They are found when the first one is asked for.
+/// A JSON text is read without places, by another parser. They are found when the first one is asked for.
 struct YamlDocument {
   std::string file;
   std::vector<RawNode> nodes;
