@@ -224,6 +224,7 @@ SimulationChoices read_simulation_choices(const SimulationOptions& options, cons
   choices.engine = replays ? EngineChoice::Replay : EngineChoice::Evaluate;
   const bool is_real = read_choice_option("--network", options.network, {"platform", "analytic"}) == "platform";
   choices.network = is_real ? NetworkModel::Platform : NetworkModel::Analytic;
+  choices.verifies_repetition = options.verify_steady;
   choices.iterations = read_count_option("--iterations", options.iterations, 1, run_limits::kMostIterations);
   choices.replan = read_replan_option("--replan", options.replan,
                                       [&](const std::string& name) { return resolve_planner(name, calls); });

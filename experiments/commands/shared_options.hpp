@@ -94,6 +94,7 @@ struct SimulationOptions {
   std::string engine = "replay";
   std::string network = "platform";
   std::string iterations = "1";
+  bool verify_steady = false;  ///< an option of `simulate` alone
   std::string replan = "none";
   std::optional<std::string> events;
   std::optional<std::string> noise_seed;

@@ -165,6 +165,8 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
 VerbAction configure_simulate(CLI::App& command) {
   auto options = std::make_shared<SimulateOptions>();
   add_simulated_run_options(command, *options);
+  add_flag(command, "--verify-steady", options->simulation.verify_steady,
+           "simulate a long run to its end even where its state comes again, and say what differs");
   add_flag(command, "--timeline", options->timeline,
            "draw the last iteration; with --json, list every operation of the run");
   add_flag(command, "--transfers", options->transfers, "like --timeline, with rows for transfers");

@@ -4,6 +4,7 @@
 #include "experiments/run/limits.hpp"
 #include "experiments/run/plan_ladder.hpp"
 #include "experiments/run/plan_load.hpp"
+#include "experiments/run/repeated_run.hpp"
 #include "experiments/run/replanning.hpp"
 #include "experiments/run/run_cost.hpp"
 #include "experiments/run/settings.hpp"
@@ -50,6 +51,7 @@ struct SimulationChoices {
   /// The exact length of an asynchronous run, in microbatches. Without it the run has at least the plan's length, and
   /// is extended until its period has converged, unless there are events or the plan may change.
   std::optional<std::int64_t> run_length;
+  bool verifies_repetition = false;     ///< a long run is also simulated whole, if two short ones stand for it
   std::optional<ReplanChoices> replan;  ///< whether the plan may change while training runs
   Events events;                        ///< changes during the run, for either engine
   Events listed_events;     ///< as the file lists them, where one may change several links; to tell which never happen
@@ -92,6 +94,7 @@ struct Simulation {
   Traffic traffic;
   std::vector<NextModel> models;         ///< of the run, after the first one
   std::vector<std::size_t> idle_events;  ///< see `experiments/run/idle_events.hpp`
+  std::optional<LongRun> long_run;       ///< how `choices.engine` has simulated a long run; else none
   Seconds wall_time;
   std::optional<KeptRun> kept = std::nullopt;       ///< see `run_kept`; only where it is asked for
   std::optional<PlanLadder> ladder = std::nullopt;  ///< see `simulated_ladder`; only where it is asked for

@@ -50,7 +50,7 @@ std::string links_table(const Report& report, const Platform& platform, const Ex
   Table table{{"busiest links", "carry", "bytes", "busy"}, {}, 2};
   for (std::size_t i = 0; i < std::min(links.size(), kLinksShown); ++i) {
     table.rows.push_back({platform.links[links[i].link].name, loads_text(loads_of(explanation, links[i].link)),
-                          format_human_bytes(links[i].bytes), percent(links[i].utilisation)});
+                          format_human_bytes(links[i].bytes()), percent(links[i].utilisation)});
   }
   std::string text = "\n" + to_text(table);
   if (links.size() > kLinksShown) text += "(and " + std::to_string(links.size() - kLinksShown) + " more)\n";

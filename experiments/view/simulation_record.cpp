@@ -4,6 +4,7 @@
 #include "experiments/view/events_view.hpp"
 #include "experiments/view/figures.hpp"
 #include "experiments/view/ladder_view.hpp"
+#include "experiments/view/long_run_view.hpp"
 #include "experiments/view/rates_view.hpp"
 #include "experiments/view/replanning_view.hpp"
 #include "sim/io/json.hpp"
@@ -94,7 +95,7 @@ Detail::List link_list(const Report& report, const Platform& platform, const Exp
     const auto loads = explanation.loads.find(link.link);
     list.emplace_back(
         Detail::Record{{"name", platform.links[link.link].name},
-                       {"bytes", link.bytes.value()},
+                       {"bytes", link.bytes().value()},
                        {"utilisation", link.utilisation},
                        {"carries", loads == explanation.loads.end() ? Detail::List{} : load_list(loads->second)}});
   }
@@ -189,6 +190,7 @@ Detail::Record simulation_record(const Simulation& simulation, const LayerGraph&
                         {"converged", report.period ? Detail(report.converged()) : Detail()},
                         figure(FigureId::Drift),
                         {"run_length", report.period ? Detail(simulation.length.microbatches) : Detail()},
+                        {"long_run", long_run_record(simulation.long_run)},
                         {"samples_per_update", largest(simulation.updates).samples},
                         figure(FigureId::Staleness),
                         figure(FigureId::Throughput)};

@@ -6,6 +6,7 @@
 #include "experiments/view/events_view.hpp"
 #include "experiments/view/figures.hpp"
 #include "experiments/view/ladder_view.hpp"
+#include "experiments/view/long_run_view.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/rates_view.hpp"
 #include "experiments/view/replanning_view.hpp"
@@ -198,8 +199,8 @@ std::string simulation_text(const Simulation& simulation, const Plan& plan, cons
                             const Explanation& explanation, bool timings) {
   const Report& report = simulation.report;
   std::string text = headline_text(simulation, plan) + rates_line(simulation) + cost_line(simulation.cost) +
-                     updates_text(simulation.updates) + convergence_text(report) + iterations_text(report) +
-                     events_text(simulation, platform) + replanning_text(simulation) +
+                     updates_text(simulation.updates) + convergence_text(report) + long_run_line(simulation.long_run) +
+                     iterations_text(report) + events_text(simulation, platform) + replanning_text(simulation) +
                      overflow_text(report, platform, explanation.remedies) + "\n" + device_table(report, platform) +
                      bottleneck_text(report, platform, explanation) + "\n" +
                      comparison_text(simulation, plan, platform) + basis_line(simulation);

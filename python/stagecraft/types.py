@@ -11,14 +11,14 @@ __all__ = ["BareLink", "Bottleneck", "Collectives", "Comparison", "ComparisonRow
            "CubeMesh", "Device", "DeviceKind", "DeviceMemory", "DeviceResult", "Devices", "Dragonfly", "Efficiency",
            "EventSummary", "FatTree", "FatTreeLevel", "FollowingStage", "Groups", "HappenedEvent", "Host",
            "HostLink", "HostResult", "InFlightCap", "LargestSize", "Layer", "Layers", "LeastPossible", "Level",
-           "Link", "LinkLoad", "LinkResult", "MemoryBreakdown", "Migration", "Model", "ModelComparison", "Nic",
-           "NodeGroup", "NodeKind", "Operation", "Origin", "Overflow", "Pattern", "Pcie", "PlainInterconnect",
-           "PlainNetwork", "Plan", "PlanComputed", "PlanFigures", "Planning", "Platform", "PlatformCollectives",
-           "Predicted", "Profile", "Question", "RankedPlan", "Ranking", "Recompute", "Remedies", "Remedy", "Replan",
-           "Request", "RequestDevice", "RequestHost", "RequestTraining", "Route", "RunWindow", "SearchRow",
-           "Sensitivity", "Simulation", "SimulationOperation", "SizeComparison", "SizePoint", "SizeRow", "SizeTry",
-           "Speed", "Stage", "StageResult", "Swap", "SwitchNetwork", "Tensor", "Tied", "TimeSplit", "Torus",
-           "Training", "Verdict"]
+           "Link", "LinkLoad", "LinkResult", "LongRun", "MemoryBreakdown", "Migration", "Model", "ModelComparison",
+           "Nic", "NodeGroup", "NodeKind", "Operation", "Origin", "Overflow", "Pattern", "Pcie",
+           "PlainInterconnect", "PlainNetwork", "Plan", "PlanComputed", "PlanFigures", "Planning", "Platform",
+           "PlatformCollectives", "Predicted", "Profile", "Question", "RankedPlan", "Ranking", "Recompute",
+           "Remedies", "Remedy", "Replan", "Request", "RequestDevice", "RequestHost", "RequestTraining", "Route",
+           "RunWindow", "SearchRow", "Sensitivity", "Simulation", "SimulationOperation", "SizeComparison",
+           "SizePoint", "SizeRow", "SizeTry", "Speed", "Stage", "StageResult", "Swap", "SwitchNetwork", "Tensor",
+           "Tied", "TimeSplit", "Torus", "Training", "Verdict"]
 
 
 @dataclass(frozen=True)
@@ -404,6 +404,22 @@ class LinkResult(Value):
     bytes: int  # of transfers over it in T
     utilisation: float  # bytes over what it could carry in T; may exceed 1
     carries: tuple[LinkLoad, ...]  # in the evaluation, the largest share first
+
+
+@dataclass(frozen=True)
+class LongRun(Value):
+    """Two short runs stand for the long one, since the longer of them comes into one state twice; or all of it was
+    simulated, and the rest is null."""
+
+    whole: str | None  # why all of it was simulated; null if it was not
+    microbatches: tuple | None  # of the two runs
+    from_s: float | None  # seconds after which the state comes again
+    period_microbatches: int | None  # after how many it comes again
+    period_s: float | None  # seconds after which it does
+    exact: bool | None  # whether no transfer has shared a link with another
+    # the largest between a figure of the whole run and the one that the short runs say, as a part of it; null
+    # unless --verify-steady
+    difference: float | None
 
 
 @dataclass(frozen=True)
@@ -915,6 +931,9 @@ class Simulation(Run):
     # window
     drift: float | None
     run_length: int | None  # microbatches of the run; null for a synchronous run
+    # how a run of at least 1024 microbatches was simulated (docs/explanation/steady-state.md); null for a shorter
+    # run
+    long_run: LongRun | None
     samples_per_update: int  # of the stage with the most
     staleness: int  # the most updates of a stage between the forward of a microbatch and the update with its gradients
     throughput_samples_per_s: float
@@ -1226,13 +1245,13 @@ Request._shape = {"training": ("training", RequestTraining), "devices": ("device
     ("hosts", ['list', RequestHost]), "levels": ("levels", ['list', Level])}
 RequestTraining._shape = {"gradient_bucket": ("gradient_bucket_bytes", 'bytes')}
 Sensitivity._shape = {"given": ("given", Ranking), "variations": ("variations", ['list', Ranking])}
-Simulation._shape = {"events": ("events", EventSummary), "least_possible": ("least_possible", LeastPossible), "devices":
-    ("devices", ['list', DeviceResult]), "hosts": ("hosts", ['list', HostResult]), "links": ("links", ['list',
-    LinkResult]), "bottleneck": ("bottleneck", Bottleneck), "overflows": ("overflows", ['list', Overflow]), "predicted":
-    ("predicted", PlanFigures), "evaluated": ("evaluated", PlanFigures), "windows": ("windows", ['list', RunWindow]),
-    "questions": ("questions", ['list', Question]), "replans": ("replans", ['list', Replan]), "migrations":
-    ("migrations", ['list', Migration]), "verdict": ("verdict", Verdict), "would_fit": ("would_fit", Remedies),
-    "timeline": ("timeline", ['list', SimulationOperation])}
+Simulation._shape = {"events": ("events", EventSummary), "least_possible": ("least_possible", LeastPossible),
+    "long_run": ("long_run", LongRun), "devices": ("devices", ['list', DeviceResult]), "hosts": ("hosts", ['list',
+    HostResult]), "links": ("links", ['list', LinkResult]), "bottleneck": ("bottleneck", Bottleneck), "overflows":
+    ("overflows", ['list', Overflow]), "predicted": ("predicted", PlanFigures), "evaluated": ("evaluated", PlanFigures),
+    "windows": ("windows", ['list', RunWindow]), "questions": ("questions", ['list', Question]), "replans": ("replans",
+    ['list', Replan]), "migrations": ("migrations", ['list', Migration]), "verdict": ("verdict", Verdict), "would_fit":
+    ("would_fit", Remedies), "timeline": ("timeline", ['list', SimulationOperation])}
 SimulationOperation._shape = {"from": ("from_", None)}
 SizeComparison._shape = {"rows": ("rows", ['list', SizeRow])}
 SizeRow._shape = {"largest": ("largest", SizePoint), "fastest": ("fastest", SizePoint), "points": ("points", ['list',

@@ -73,6 +73,8 @@ bool is_in_class(const LayerGraph& graph, const Plan& plan) {
 
 bool splits_backwards(const ScheduleProgram& program) {
   if (program.orders_are_given) return true;
+  if (!program.at_once) return false;
+  if (program.repeats > 0) return program.has_halves;
   const Schedule all = program.orders({0, program.kept->plan.microbatches});
   const auto is_half = [](const Action& action) { return action.kind == ActionKind::BackwardWeight; };
   return std::ranges::any_of(all.devices,

@@ -168,11 +168,12 @@ std::vector<DeviceReport> DeviceFold::report(const MeasuredSums& sums, Seconds w
 }
 
 DeviceReport DeviceFold::report_of(const DeviceState& device, const MeasuredSums& sums, Seconds window,
-                                   bool has_iterations) {
+                                   bool has_iterations) const {
   const auto time = [&](Account account) { return Seconds(sums.sum(device.accounts + account)); };
   DeviceReport report;
   report.device = device.device;
   report.stages = device.stages;
+  for (StageId stage : device.stages) report.stage_times.emplace_back(sums.sum(stage_account_[stage.value()]));
   report.time.compute = time(kCompute);
   report.time.recompute = time(kRecompute);
   report.time.update = time(kUpdate);
@@ -184,7 +185,7 @@ DeviceReport DeviceFold::report_of(const DeviceState& device, const MeasuredSums
   const Seconds waiting = report.time.exposed_communication + report.time.all_reduce + report.time.collective_wait;
   report.time.idle = std::max(window - report.busy - waiting, Seconds(0));  // likewise
   if (has_iterations) report.time.ramps = std::max(report.time.idle - time(kSteadyIdle), Seconds(0));
-  if (window > Seconds(0)) report.bubble_ratio = std::max(0.0, 1.0 - report.busy / window);
+  report.extent = device.extent;
   report.in_flight_peak = device.in_flight_peak;
   return report;
 }

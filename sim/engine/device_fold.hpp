@@ -31,16 +31,9 @@ class DeviceFold {
   /// Microbatches in flight and collectives under way are given up.
   void abandon();
 
-  /// Of the devices that have joined, by increasing number, without their memory. `window`: the time measured, that of
-  /// an iteration if there are some.
+  /// Of the devices that have joined, by increasing number, without their memory and ratios. `window`: the time
+  /// measured, that of an iteration if there are some.
   [[nodiscard]] std::vector<DeviceReport> report(const MeasuredSums& sums, Seconds window, bool has_iterations) const;
-  /// Of the last complete iteration: from its first start to its last end on this device. **Requires** a device that
-  /// has joined.
-  [[nodiscard]] Seconds extent(DeviceId device) const { return devices_[position_of_[device.value()]].extent; }
-  /// What the stage's computations took in the measured part, on all its devices.
-  [[nodiscard]] Seconds time_of(StageId stage, const MeasuredSums& sums) const {
-    return Seconds(sums.sum(stage_account_[stage.value()]));
-  }
 
  private:
   enum Account : std::uint32_t {
@@ -74,8 +67,8 @@ class DeviceFold {
   static Seconds add_gap(const DeviceState& device, const Span& span, MeasuredSums& sums);
   static Seconds add_in_collectives(const DeviceState& device, Seconds begin, Seconds end, MeasuredSums& sums);
   static void settle_idle(DeviceState& device, const Span& span, OpKind kind, Seconds idle, MeasuredSums& sums);
-  [[nodiscard]] static DeviceReport report_of(const DeviceState& device, const MeasuredSums& sums, Seconds window,
-                                              bool has_iterations);
+  [[nodiscard]] DeviceReport report_of(const DeviceState& device, const MeasuredSums& sums, Seconds window,
+                                       bool has_iterations) const;
 
   std::vector<std::uint32_t> position_of_;  ///< by DeviceId: in `devices_`
   std::vector<DeviceState> devices_;        ///< in the order in which they joined

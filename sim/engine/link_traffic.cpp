@@ -1,11 +1,10 @@
 #include "sim/engine/link_traffic.hpp"
 
-#include <cmath>
 #include <cstddef>
 
 namespace stagecraft {
 
-std::vector<LinkReport> LinkTraffic::report(const Platform& platform, const MeasuredSums& sums, Seconds window) const {
+std::vector<LinkReport> LinkTraffic::report(const Platform& platform, const MeasuredSums& sums) const {
   std::vector<double> bytes(platform.links.size());
   Route route;
   for (std::size_t i = 0; i < accounts_.size(); ++i) {
@@ -16,10 +15,7 @@ std::vector<LinkReport> LinkTraffic::report(const Platform& platform, const Meas
   }
   std::vector<LinkReport> links;
   for (LinkId link : indices(platform.links)) {
-    const double amount = bytes[link.value()];
-    if (amount <= 0.0) continue;
-    const double capacity = platform.links[link].bandwidth.value() * window.value();
-    links.push_back({link, Bytes(std::llround(amount)), capacity > 0.0 ? amount / capacity : 0.0});
+    if (bytes[link.value()] > 0.0) links.push_back({link, bytes[link.value()]});
   }
   return links;
 }

@@ -22,9 +22,8 @@ class LinkTraffic {
     if (pair == accounts_.size()) accounts_.push_back(sums.open_accounts(1));
     sums.add({accounts_[pair], span.start, span.end, static_cast<double>(transfer.bytes.value())});
   }
-  /// The links that carried something in the measured part, which took `window`.
-  [[nodiscard]] std::vector<LinkReport> report(const Platform& platform, const MeasuredSums& sums,
-                                               Seconds window) const;
+  /// The links that carried something in the measured part, without how busy they were.
+  [[nodiscard]] std::vector<LinkReport> report(const Platform& platform, const MeasuredSums& sums) const;
 
  private:
   PlacePairs pairs_;

@@ -1,10 +1,9 @@
 #pragma once
 
 #include "sim/engine/time_window.hpp"
-#include "sim/model/measurement.hpp"
+#include "sim/model/report.hpp"
 
 #include <cstddef>
-#include <optional>
 #include <vector>
 
 namespace stagecraft {
@@ -24,11 +23,10 @@ class Periods {
 
   [[nodiscard]] const std::vector<Seconds>& iterations() const { return iterations_; }
   /// How long the measured part took: the last iteration, or `whole`, the measured window of an asynchronous run.
-  [[nodiscard]] Seconds measured(const TimeWindow& whole) const {
-    return iterations_.empty() ? whole.end() - whole.begin() : iterations_.back();
+  [[nodiscard]] MeasuredTime measured(const TimeWindow& whole) const {
+    if (!iterations_.empty()) return {iterations_.back(), Seconds(0), Seconds(0)};
+    return {whole.end() - whole.begin(), middle_ - whole.begin(), whole.end() - middle_};
   }
-  /// By how much the period of the second window exceeds that of the first, as a part of it; none without two windows.
-  [[nodiscard]] std::optional<double> drift(const Measurement& measurement, const TimeWindow& whole) const;
 
  private:
   std::vector<Seconds> iterations_;

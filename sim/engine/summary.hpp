@@ -45,12 +45,9 @@ class Summary {
   void abandon(Seconds at);
 
   void add_windows(Report& report) const;
-  void add_periods(Report& report, Seconds window) const;
   [[nodiscard]] std::int64_t measured_end(const Report& report) const;
   [[nodiscard]] std::set<DeviceId> last_devices(const Report& report) const;
-  void leave_out_unused(Report& report, Seconds window) const;
-  void add_ratios(Report& report, Seconds window) const;
-  void add_bottleneck(Report& report, Seconds window) const;
+  void leave_out_unused(Report& report) const;
   void add_memory(Report& report) const;
 
   const Platform& platform_;

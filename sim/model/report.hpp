@@ -49,13 +49,15 @@ struct MemoryPeak {
 
 struct DeviceReport {
   DeviceId device;
-  std::vector<StageId> stages;  ///< of the run, of every plan that it has had
-  Seconds busy;                 ///< forwards, backwards, recomputes, updates, exchanges of its group
+  std::vector<StageId> stages;       ///< of the run, of every plan that it has had
+  std::vector<Seconds> stage_times;  ///< of each of them: what its computations take on all its devices
+  Seconds busy;                      ///< forwards, backwards, recomputes, updates, exchanges of its group
   /// None for a device that the measured part leaves out: the plan that runs at its end does not use the device, which
   /// was idle all the time. The time split is then empty.
   std::optional<double> bubble_ratio = 0.0;
   TimeSplit time;
   MemoryPeak memory;
+  Seconds extent;                   ///< of an iteration: from its first start to its last end on this device
   std::int64_t in_flight_peak = 0;  ///< the most microbatches in flight, summed over the device's stages
   [[nodiscard]] bool is_measured() const { return bubble_ratio.has_value(); }
   friend bool operator==(const DeviceReport&, const DeviceReport&) = default;
@@ -69,8 +71,9 @@ struct HostReport {
 
 struct LinkReport {
   LinkId link;
-  Bytes bytes;
-  double utilisation = 0.0;  ///< bytes / (bandwidth * time)
+  double carried = 0.0;      ///< bytes; of a transfer that the measured part cuts, in proportion to its time
+  double utilisation = 0.0;  ///< of what its bandwidth carries in the time
+  [[nodiscard]] Bytes bytes() const { return Bytes(std::llround(carried)); }
   friend bool operator==(const LinkReport&, const LinkReport&) = default;
 };
 
@@ -92,6 +95,14 @@ struct MemoryOverflow {
   Bytes excess;                                 ///< of the peak over the capacity
   std::optional<Seconds> until = std::nullopt;  ///< from when on it fitted for good; none if it did not
   friend bool operator==(const MemoryOverflow&, const MemoryOverflow&) = default;
+};
+
+/// How long the measured part of a run took: its last iteration, or a part of an asynchronous run and its two windows.
+struct MeasuredTime {
+  Seconds whole;
+  Seconds first;
+  Seconds second;
+  friend bool operator==(const MeasuredTime&, const MeasuredTime&) = default;
 };
 
 /// Consecutive microbatches of a run, all of one plan.
@@ -156,7 +167,8 @@ inline constexpr double kLargestDrift = 1e-3;
 /// The results of one run (docs/reference/report.md). Devices for which no window has announced a lane do not appear.
 struct Report {
   std::vector<Seconds> iterations;  ///< synchronous schedules: every iteration; the figures are the last one's
-  std::optional<Seconds> period;    ///< asynchronous schedules: time per microbatch in the steady state
+  MeasuredTime measured;
+  std::optional<Seconds> period;  ///< asynchronous schedules: time per microbatch in the steady state
   /// Asynchronous: by how much the period of the measured part's second window exceeds that of its first, as a part of
   /// it; none if the part is too short for two windows.
   std::optional<double> drift;

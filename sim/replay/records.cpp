@@ -94,10 +94,13 @@ void fields(Archive& archive, Report& value) {
   archive.raw(value.device);
   archive.count(value.stages);
   for (auto& stage : value.stages) archive.raw(stage);
+  archive.count(value.stage_times);
+  for (auto& time : value.stage_times) archive.raw(time);
   archive.raw(value.busy);
   archive.raw(value.bubble_ratio);
   archive.raw(value.time);
   archive.raw(value.memory);
+  archive.raw(value.extent);
   archive.raw(value.in_flight_peak);
 }
 
@@ -143,6 +146,7 @@ void list(Archive& archive, List& values) {
 template <class Archive, class Whole>
 void report_fields(Archive& archive, Whole& report) {
   list(archive, report.iterations);
+  archive.raw(report.measured);
   archive.raw(report.period);
   archive.raw(report.drift);
   archive.raw(report.throughput);

@@ -23,7 +23,7 @@ Seconds load_of(const ScheduleProgram& program, ReplicaId id, const TurnPrograms
 /// known all at once have any.
 void add_split_backwards(const ScheduleProgram& program, IndexVector<DeviceId, Seconds>& sums) {
   const KeptPlan& kept = *program.kept;
-  if (!program.at_once || program.orders_are_given) return;
+  if (!program.at_once || program.orders_are_given || (program.repeats > 0 && !program.has_halves)) return;
   Seconds most;
   for (const ReplicaId id : kept.replicas.all()) most = std::max(most, (*kept.work)[id].programs.first().overhead);
   if (most <= Seconds(0)) return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/model/measurement.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
@@ -7,10 +8,14 @@
 
 namespace stagecraft {
 
+struct KeptPlan;
 struct Plan;
 
 /// The number of microbatches after which everything repeats: the turns of all replicas, and the updates.
 [[nodiscard]] std::int64_t whole_round(const Plan& plan, const Replicas& replicas);
+/// The same with memory actions that only some microbatches have (`Covered`); if it is longer than any run, some longer
+/// number.
+[[nodiscard]] std::int64_t whole_round_of_work(const KeptPlan& kept);
 
 /// The microbatches of an asynchronous run that do not count at its end, and at least at its begin.
 [[nodiscard]] std::int64_t discarded_at_an_end(const ScheduleProgram& program);
@@ -29,5 +34,9 @@ struct MeasuredPart {
 /// **Throws** InputError that names the least number of microbatches.
 [[nodiscard]] MeasuredPart measured_part(const ScheduleProgram& program, const Replicas& replicas,
                                          std::int64_t microbatches, std::int64_t head = 0);
+
+/// What is measured of the program's run (`LowerOptions::head`, `LowerOptions::report_window`). **Throws** likewise.
+[[nodiscard]] Measurement measurement_of(const ScheduleProgram& program, std::int64_t head = 0,
+                                         std::int64_t report_window = 0);
 
 }  // namespace stagecraft

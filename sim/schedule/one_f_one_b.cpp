@@ -4,6 +4,7 @@
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/list/choose_order.hpp"
 #include "sim/schedule/list/fastest_list.hpp"
+#include "sim/schedule/measured_part.hpp"
 
 #include <fmt/core.h>
 
@@ -277,6 +278,7 @@ ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous
   } else if (is_capped(context.plan, eagerness)) {
     order_capped(context, eagerness, program);
   } else {
+    program.repeats = whole_round_of_work(*kept);
     program.orders = [kept, warmup](Segment segment) { return orders_of(*kept, segment, warmup); };
   }
   return program;

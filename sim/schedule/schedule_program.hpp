@@ -39,9 +39,10 @@ struct PlanContext {
 struct ScheduleProgram {
   std::shared_ptr<const KeptPlan> kept;  ///< the plan, with the pattern that the program repeats
   bool synchronous = true;
-  bool strict = true;    ///< every device keeps its order, so the memory peak depends on the orders alone
-  bool at_once = false;  ///< the first segment contains all orders, so their memory grows with the microbatches
-  bool alike = true;     ///< no stage splits some of its backwards and runs others whole
+  bool strict = true;       ///< every device keeps its order, so the memory peak depends on the orders alone
+  bool at_once = false;     ///< the first segment contains all orders, so their memory grows with the microbatches
+  bool alike = true;        ///< no stage splits some of its backwards and runs others whole
+  bool has_halves = false;  ///< of orders that repeat: some stage splits backwards
   bool orders_are_given = false;  ///< the user gives them with the run: without them nothing exact is known
   /// Every replica is alone on its device and at some point runs a backward while `in_flight` microbatches, or all that
   /// it has, are in flight.
@@ -53,6 +54,9 @@ struct ScheduleProgram {
   /// Asynchronous: the most microbatches in flight on any replica, however long the run.
   std::int64_t steady_in_flight = 1;
   std::optional<Pattern> pattern;  ///< the pattern that it repeats every period, if it is periodic
+  /// The microbatches by which a longer run has its orders once more, somewhere in its middle. 0: not known, since they
+  /// are searched, given by the user, or hold all microbatches before the first backward.
+  std::int64_t repeats = 0;
   /// Asynchronous: the least microbatches of a window of a run that is measured. More where the order may change its
   /// rhythm after it has repeated for a while.
   std::int64_t least_window = 64;

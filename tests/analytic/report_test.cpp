@@ -95,8 +95,8 @@ TEST_CASE("report: idle time goes to the transfer, the all-reduce, or nobody") {
   // gpu0: own 0 to 15, of which 4.5 busy; gpu1: 3 to 4. The largest time not busy over the longest extent.
   CHECK(run.report.span_bubble_ratio == doctest::Approx(10.5 / 15));
   REQUIRE(run.report.links.size() == 2);
-  CHECK(run.report.links[0].bytes == Bytes(5));  // gpu0->gpu1: x and ar
-  CHECK(run.report.links[1].bytes == Bytes(8));
+  CHECK(run.report.links[0].bytes() == Bytes(5));  // gpu0->gpu1: x and ar
+  CHECK(run.report.links[1].bytes() == Bytes(8));
   CHECK(run.report.links[1].utilisation == doctest::Approx(8.0 / 15));
   CHECK(run.report.bottleneck->kind == Bottleneck::Kind::Link);
   check_windows(draft);
@@ -141,7 +141,7 @@ TEST_CASE("report: the figures are the last iteration's") {
   CHECK(run.report.iterations == std::vector{Seconds(2), Seconds(6)});
   CHECK(run.report.devices[0].time == split(3, 0, 0, 0, 0, 3));
   CHECK(run.report.bubble_ratio == doctest::Approx(0.5));
-  CHECK(run.report.links[0].bytes == Bytes(2));
+  CHECK(run.report.links[0].bytes() == Bytes(2));
   CHECK(run.report.links[0].utilisation == doctest::Approx(2.0 / 6));
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("report: an asynchronous run is measured between two marks, and what c
   CHECK(report.devices[1].time == split(4, 0, 2, 0, 0, 0));
   CHECK(report.bubble_ratio == doctest::Approx(2.0 / 12));
   REQUIRE(report.links.size() == 1);
-  CHECK(report.links[0].bytes == Bytes(8));  // x1 and x2
+  CHECK(report.links[0].bytes() == Bytes(8));  // x1 and x2
   CHECK(report.links[0].utilisation == doctest::Approx(8.0 / 12));
   check_windows(draft);
 }
@@ -228,6 +228,6 @@ TEST_CASE("report: pieces that cross the marks of an asynchronous run") {
   CHECK(report.period == Seconds(4));
   CHECK(report.devices[0].time == split(4, 0, 0, 0, 0, 0));
   CHECK(report.devices[1].time == split(1, 1, 0, 0, 0, 2, 0));
-  CHECK(report.links[0].bytes == Bytes(4));  // 4 of the 8 s
+  CHECK(report.links[0].bytes() == Bytes(4));  // 4 of the 8 s
   CHECK(report.links[0].utilisation == doctest::Approx(1.0));
 }

@@ -108,6 +108,8 @@ FAMILIES = [
            lambda n: run_files(n, 1024, first=SOME), simulate(*EVALUATE)),
     Family("`simulate --engine evaluate`, 1F1B with 8 stages", "microbatches", [10_000, 100_000, 1_000_000],
            lambda n: run_files(8, n), simulate(*EVALUATE)),
+    Family("`simulate`, 1F1B with 256 stages", "microbatches", [1_000, 10_000, 1_000_000],
+           lambda n: run_files(256, n), simulate()),
     Family("`simulate --engine evaluate`, PipeDream with 16 stages", "microbatches", [1_000, 10_000, 100_000],
            lambda n: run_files(16, n, schedule="pipedream"), simulate(*EVALUATE)),
     Family("`simulate --engine evaluate`, one stage, 2 microbatches for each device", "devices", [4096, 16384, 65536],

@@ -1,5 +1,7 @@
 #include "sim/engine/periods.hpp"
 
+#include "sim/engine/derived_figures.hpp"
+
 #include <doctest/doctest.h>
 
 using namespace stagecraft;
@@ -10,7 +12,7 @@ TEST_CASE("periods: an iteration lasts from the end of the one before, and the l
   CHECK(periods.iteration_begin() == Seconds(3));
   periods.end_iteration(Seconds(5));
   CHECK(periods.iterations() == std::vector<Seconds>{Seconds(3), Seconds(2)});
-  CHECK(periods.measured(TimeWindow{}) == Seconds(2));
+  CHECK(periods.measured(TimeWindow{}).whole == Seconds(2));
 }
 
 TEST_CASE("periods: an iteration that is run again takes the time of those that are lost, too") {
@@ -32,8 +34,8 @@ TEST_CASE("periods: the drift compares the two windows by microbatch") {
   Periods periods;
   periods.pass_middle(Seconds(14));
   Measurement measured{.synchronous = false, .microbatches = 6, .last = 10, .middle = 8};
-  CHECK(periods.measured(whole) == Seconds(7));
-  CHECK(periods.drift(measured, whole) == 0.5);
+  CHECK(periods.measured(whole) == MeasuredTime{Seconds(7), Seconds(4), Seconds(3)});
+  CHECK(drift_of(periods.measured(whole), measured) == 0.5);
   measured.middle = 4;  // the first microbatch before the measured part: only one window
-  CHECK_FALSE(periods.drift(measured, whole));
+  CHECK_FALSE(drift_of(periods.measured(whole), measured));
 }

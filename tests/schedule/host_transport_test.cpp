@@ -66,7 +66,7 @@ TEST_CASE("host transport: a tensor is copied out, sent and copied in, and each 
   CHECK(report.devices[1].time.exposed_communication == Seconds(4));
   // Each link and direction carries the 8 bytes once.
   CHECK(report.links.size() == 6);
-  for (const LinkReport& link : report.links) CHECK(link.bytes == Bytes(8));
+  for (const LinkReport& link : report.links) CHECK(link.bytes() == Bytes(8));
 }
 
 TEST_CASE("host transport: latencies of all legs count, without bytes too") {

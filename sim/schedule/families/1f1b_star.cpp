@@ -4,6 +4,7 @@
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
 #include "sim/schedule/periodic.hpp"
@@ -284,6 +285,7 @@ Compilation compile_1f1b_star(const PlanContext& context, const Options& paramet
     program.in_flight.push_back(std::min(steady, plan.microbatches));
     program.steady_in_flight = std::max(program.steady_in_flight, steady);
   }
+  program.repeats = whole_round(plan, context.replicas);
   const bool exclusive = parameters.word("channels") == "exclusive";
   program.orders = [kept = context.kept, pattern, exclusive](Segment segment) {
     return orders_of(kept->plan, pattern, exclusive, segment);

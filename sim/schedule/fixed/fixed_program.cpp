@@ -2,11 +2,13 @@
 
 #include "sim/base/counted.hpp"
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/measured_part.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -219,11 +221,13 @@ Compilation fixed_program(const ScheduleFamily& family, const PlanContext& conte
   program.at_once = true;
   for (const Counted& stage : counted_in(fixed, fixed.pipeline.microbatches)) {
     program.in_flight.push_back(stage.in_flight);
+    program.has_halves = program.has_halves || stage.has_split;
     program.alike = program.alike && !(stage.has_whole && stage.has_split);
   }
   refusals = cap_refusals(plan, program.in_flight, family.name + " keeps ");
   if (!refusals.empty()) return refusals;
   program.weight_versions.assign(plan.stages.size(), 1);
+  program.repeats = std::lcm(fixed.repeats() * fixed.replicas, whole_round_of_work(*context.kept));
   program.orders = [kept = context.kept, &family, parameters](Segment segment) {
     return segment.begin > 0 ? Schedule{} : schedule_of(*kept, fixed_family(family, parameters, kept->plan));
   };

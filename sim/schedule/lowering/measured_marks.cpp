@@ -5,7 +5,8 @@
 namespace stagecraft {
 
 void MeasuredMarks::note(WindowWriter& writer, std::uint32_t microbatch, OpId op, std::size_t runners) {
-  if (microbatch != part_.first && microbatch != part_.middle && microbatch != part_.last) return;
+  const std::int64_t first = measured_.last - measured_.microbatches;
+  if (microbatch != first && microbatch != measured_.middle && microbatch != measured_.last) return;
   std::vector<OpId>& ops = backwards_[microbatch];
   ops.push_back(op);
   if (ops.size() < runners) return;

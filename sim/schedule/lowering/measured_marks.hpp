@@ -1,7 +1,7 @@
 #pragma once
 
+#include "sim/model/measurement.hpp"
 #include "sim/schedule/lowering/window_writer.hpp"
-#include "sim/schedule/measured_part.hpp"
 
 #include <cstdint>
 #include <map>
@@ -13,7 +13,7 @@ namespace stagecraft {
 /// (docs/reference/report.md).
 class MeasuredMarks {
  public:
-  explicit MeasuredMarks(const MeasuredPart& part) : part_(part) {}
+  explicit MeasuredMarks(const Measurement& measured) : measured_(measured) {}
 
   /// `op` ends the microbatch's backward on one of the `runners` replicas that run it. The last call for a microbatch
   /// appends its mark.
@@ -23,7 +23,7 @@ class MeasuredMarks {
   [[nodiscard]] OpId oldest() const;
 
  private:
-  MeasuredPart part_;
+  Measurement measured_;
   std::map<std::uint32_t, std::vector<OpId>> backwards_;  ///< by microbatch: its backwards noted so far
 };
 

@@ -5,6 +5,7 @@
 #include "sim/base/text.hpp"
 #include "sim/model/carried_plan.hpp"
 #include "sim/schedule/lowering/handover.hpp"
+#include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
@@ -32,20 +33,6 @@ namespace {
 /// windows leave the processor's caches.
 constexpr std::size_t kWindow = 1024;
 
-Measurement measurement_of(const Plan& plan, bool synchronous, const MeasuredPart& part, std::int64_t window) {
-  Measurement result;
-  result.window = window;
-  result.synchronous = synchronous;
-  result.microbatch_size = samples_of_microbatch(plan);
-  result.microbatches = plan.microbatches;
-  if (synchronous) return result;
-  result.microbatches = part.last - part.first;
-  result.last = part.last;
-  result.middle = part.middle;
-  result.stride = part.stride;
-  return result;
-}
-
 Checkpoints checkpoints_of(const std::optional<Replanning>& replanning) {
   return replanning ? Checkpoints{replanning->checkpoint, replanning->save} : Checkpoints{};
 }
@@ -66,11 +53,8 @@ Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram prog
       options_(std::move(options)),
       microbatches_(program.kept->plan.microbatches * (program.synchronous ? options_.iterations : 1)),
       synchronous_(program.synchronous),
-      measured_(program.synchronous
-                    ? MeasuredPart{}
-                    : measured_part(program, program.kept->replicas, program.kept->plan.microbatches, options_.head)),
-      measurement_(measurement_of(program.kept->plan, synchronous_, measured_, options_.report_window)),
-      marks_(measured_),
+      measurement_(measurement_of(program, options_.head, options_.report_window)),
+      marks_(measurement_),
       current_(std::make_unique<PlanRun>(
           graph, platform,
           PlanTask{std::move(program), 0, options_.iterations, options_.literal, options_.channel_times,

@@ -79,7 +79,6 @@ class Run {
   LowerOptions options_;
   std::int64_t microbatches_;  ///< in the whole run, all iterations included
   bool synchronous_;
-  MeasuredPart measured_;
   Measurement measurement_;
   MeasuredMarks marks_;
   WindowWriter writer_;

@@ -37,6 +37,8 @@ const std::vector<Asked>& asked() {
       {"simulation", "simulate $t/split.yaml $toy --timeline"},
       {"simulation", "simulate $t/endless.yaml $toy"},
       {"simulation", "simulate $t/endless.yaml $toy --run-length 24 --timeline-window 100ms..200ms"},
+      {"simulation", "simulate $t/endless.yaml $toy --run-length 2000 --verify-steady"},
+      {"simulation", "simulate $t/endless.yaml $toy --run-length 2000 --replan vpipe"},
       {"simulation", "simulate $t/plan.yaml $toy --set platform.device_kinds.A.memory=12MB"},
       {"simulation", "simulate $t/endless.yaml $toy --set platform.device_kinds.A.memory=8MB"},
       {"simulation",

@@ -65,7 +65,7 @@ TEST_CASE("traffic: what it says crosses each link is what the evaluated run mov
       CAPTURE(platform.links[link.link].name);
       double sum = 0.0;
       for (const auto& [cause, bytes] : loads.at(link.link)) sum += bytes;
-      CHECK(sum == doctest::Approx(static_cast<double>(link.bytes.value())).epsilon(1e-6));
+      CHECK(sum == doctest::Approx(static_cast<double>(link.bytes().value())).epsilon(1e-6));
     }
     for (const Flow& flow : traffic.flows) ++seen[flow.cause.kind];
   }

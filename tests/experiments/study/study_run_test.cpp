@@ -168,7 +168,7 @@ TEST_CASE("run: a cell that takes too long, too much memory, or makes no sense c
   const TemporaryFolder folder;
   test::write(folder / "study.yaml", R"(schema: stagecraft/study/1
 study: trouble
-base: {model: vgg16, platform: p3.8xlarge-x4, planner: uniform, uniform.stages: 2, schedule: 1f1b}
+base: {model: vgg16, platform: p3.8xlarge-x4, planner: uniform, uniform.stages: 2, schedule: 1f1b, iterations: 2}
 matrix: {microbatches: [4, 8, 100000000]}
 include:
   - {microbatches: 16, platform.nodes.count: 0}

@@ -1,0 +1,126 @@
+#include "sim/engine/extended_report.hpp"
+
+#include "sim/engine/derived_figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+/// Extends the figures of one report by those of another. Whatever does not grow has to be equal.
+class Extension {
+ public:
+  explicit Extension(std::int64_t count) : count_(count) {}
+
+  /// What is no less than 0, apart from rounding.
+  void grow(Seconds& value, Seconds next) const {
+    value = std::max(value + (next - value) * static_cast<double>(count_), Seconds(0));
+  }
+  void grow(double& value, double next) const { value += (next - value) * static_cast<double>(count_); }
+  void grow(std::uint64_t& value, std::uint64_t next) const {
+    value += (next - value) * static_cast<std::uint64_t>(count_);
+  }
+  template <class Value>
+  void stay(const Value& value, const Value& next) {
+    holds_ = holds_ && value == next;
+  }
+  /// Extends each of them with `each`, if there are equally many.
+  template <class Value, class Each>
+  void each(std::vector<Value>& values, const std::vector<Value>& next, Each each) {
+    stay(values.size(), next.size());
+    for (std::size_t i = 0; holds_ && i < values.size(); ++i) each(values[i], next[i]);
+  }
+  [[nodiscard]] bool holds() const { return holds_; }
+
+ private:
+  std::int64_t count_;
+  bool holds_ = true;
+};
+
+void extend(TimeSplit& time, const TimeSplit& next, const Extension& by) {
+  for (Seconds TimeSplit::* part :
+       {&TimeSplit::compute, &TimeSplit::recompute, &TimeSplit::exchange, &TimeSplit::exposed_communication,
+        &TimeSplit::all_reduce, &TimeSplit::collective_wait, &TimeSplit::update, &TimeSplit::idle, &TimeSplit::ramps}) {
+    by.grow(time.*part, next.*part);
+  }
+}
+
+void extend(MemoryPeak& memory, const MemoryPeak& next, Extension& by) {
+  by.stay(memory.peak, next.peak);
+  by.stay(memory.breakdown, next.breakdown);
+  by.stay(memory.capacity, next.capacity);
+  by.grow(memory.peak_at, next.peak_at);
+}
+
+void extend(DeviceReport& device, const DeviceReport& next, Extension& by) {
+  by.stay(device.device, next.device);
+  by.stay(device.stages, next.stages);
+  by.stay(device.in_flight_peak, next.in_flight_peak);
+  by.each(device.stage_times, next.stage_times, [&](Seconds& time, Seconds later) { by.grow(time, later); });
+  by.grow(device.busy, next.busy);
+  by.grow(device.extent, next.extent);
+  extend(device.time, next.time, by);
+  extend(device.memory, next.memory, by);
+}
+
+void extend(MemoryOverflow& overflow, const MemoryOverflow& next, Extension& by) {
+  by.stay(overflow.place, next.place);
+  by.stay(overflow.excess, next.excess);
+  by.stay(overflow.until.has_value(), next.until.has_value());
+  by.grow(overflow.at, next.at);
+  if (overflow.until && next.until) by.grow(*overflow.until, *next.until);
+}
+
+}  // namespace
+
+std::optional<Report> extended_report(const Report& shorter, const Report& longer, std::int64_t count,
+                                      const Platform& platform, const Measurement& measurement) {
+  Extension by(count);
+  Report report = shorter;
+  by.each(report.iterations, longer.iterations, [&](Seconds& time, Seconds next) { by.grow(time, next); });
+  by.grow(report.measured.whole, longer.measured.whole);
+  by.grow(report.measured.first, longer.measured.first);
+  by.grow(report.measured.second, longer.measured.second);
+  by.each(report.devices, longer.devices, [&](DeviceReport& own, const DeviceReport& next) { extend(own, next, by); });
+  by.each(report.hosts, longer.hosts, [&](HostReport& own, const HostReport& next) {
+    by.stay(own.host, next.host);
+    extend(own.memory, next.memory, by);
+  });
+  by.each(report.links, longer.links, [&](LinkReport& own, const LinkReport& next) {
+    by.stay(own.link, next.link);
+    by.grow(own.carried, next.carried);
+  });
+  by.each(report.overflows, longer.overflows,
+          [&](MemoryOverflow& own, const MemoryOverflow& next) { extend(own, next, by); });
+  by.grow(report.operations, longer.operations);
+  by.grow(report.end, longer.end);
+  if (!by.holds()) return std::nullopt;
+  report.recompute_time = report.exposed_communication = Seconds(0);
+  derive_figures(report, platform, measurement, measurement.microbatches * measurement.microbatch_size);
+  return report;
+}
+
+double largest_difference(const Report& a, const Report& b) {
+  double largest = 0.0;
+  const auto compare = [&](double one, double other) {
+    const double size = std::max(std::abs(one), std::abs(other));
+    if (size > 0.0) largest = std::max(largest, std::abs(one - other) / size);
+  };
+  compare(a.end.value(), b.end.value());
+  compare(a.measured.whole.value(), b.measured.whole.value());
+  compare(static_cast<double>(a.operations), static_cast<double>(b.operations));
+  for (std::size_t i = 0; i < std::min(a.devices.size(), b.devices.size()); ++i) {
+    compare(a.devices[i].busy.value(), b.devices[i].busy.value());
+    compare(static_cast<double>(a.devices[i].memory.peak.value()),
+            static_cast<double>(b.devices[i].memory.peak.value()));
+  }
+  for (std::size_t i = 0; i < std::min(a.links.size(), b.links.size()); ++i) {
+    compare(a.links[i].carried, b.links[i].carried);
+  }
+  return largest;
+}
+
+}  // namespace stagecraft
