@@ -6,7 +6,7 @@
 #include "sim/model/check_plan.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/replicas.hpp"
-#include "sim/schedule/fixed/fixed_program.hpp"
+#include "sim/schedule/convergence.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -22,9 +22,9 @@ namespace {
 constexpr std::int64_t kEvaluatedWork = 16'384;  ///< microbatches on stages, together
 constexpr std::int64_t kLeastGroups = 4;         ///< the pipeline is full before the last one
 
-Seconds evaluated_time(const PlanRequest& request, Plan plan, std::int64_t microbatches) {
-  plan.microbatches = microbatches;
-  return evaluate_iteration(request.graph, request.platform, require_schedule(request.graph, request.platform, plan));
+Seconds evaluated_time(const PlanRequest& request, const ScheduleProgram& program, std::int64_t microbatches) {
+  const ScheduleProgram part = with_length(request.graph, request.platform, program, {microbatches, 0});
+  return evaluate_iteration(request.graph, request.platform, part);
 }
 
 bool has_pipelines(const Plan& plan) {
@@ -40,8 +40,9 @@ bool has_uneven_turns(const Plan& plan) {
 
 /// Microbatches after which a fixed order repeats itself, or the replicas of all stages have had the same number of
 /// turns: about as many as there are devices, unless that takes many more.
-std::int64_t group_of(const Plan& plan) {
-  if (require_family(plan.schedule.name).orders != nullptr) return repeating_microbatches(plan);
+std::int64_t group_of(const ScheduleProgram& program) {
+  const Plan& plan = program.kept->plan;
+  if (require_family(plan.schedule.name).orders != nullptr) return program.repeats;
   const auto devices = std::ssize(Replicas(plan).devices());
   std::int64_t turns = 1;
   for (const Stage& stage : plan.stages) turns = std::min(std::lcm(turns, alternating_replicas(stage)), devices + 1);
@@ -59,8 +60,9 @@ void require_connected(const LayerGraph& graph, const Platform& platform, const 
   }
 }
 
-std::int64_t evaluated_microbatches(const Plan& plan) {
-  const std::int64_t group = group_of(plan);
+std::int64_t evaluated_microbatches(const ScheduleProgram& program) {
+  const Plan& plan = program.kept->plan;
+  const std::int64_t group = group_of(program);
   const std::int64_t affordable = kEvaluatedWork / (std::ssize(plan.stages) * group);
   const std::int64_t most = std::max(kLeastGroups, affordable) * group;
   return plan.microbatches <= most ? plan.microbatches : most + (plan.microbatches - most) % group;
@@ -68,19 +70,15 @@ std::int64_t evaluated_microbatches(const Plan& plan) {
 
 Figures evaluated_claim(const PlanRequest& request, const Plan& plan) {
   require_connected(request.graph, request.platform, plan);
-  const std::int64_t group = group_of(plan);
-  const std::int64_t part = evaluated_microbatches(plan);
+  // A plan that is refused whole is refused here too, where only a part is evaluated.
+  const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
+  const std::int64_t group = group_of(program);
+  const std::int64_t part = evaluated_microbatches(program);
   Figures figures;
-  if (plan.microbatches == part) {
-    figures.iteration_time = evaluated_time(request, plan, plan.microbatches);
-    return figures;
-  }
-  const Seconds time = evaluated_time(request, plan, part);
-  const Seconds last = time - evaluated_time(request, plan, part - group);
-  const double groups = static_cast<double>(plan.microbatches - part) / static_cast<double>(group);
-  // A plan that is refused whole is refused here too.
-  static_cast<void>(require_schedule(request.graph, request.platform, plan));
-  figures.iteration_time = time + last * groups;
+  figures.iteration_time = evaluated_time(request, program, part);
+  if (plan.microbatches == part) return figures;
+  const Seconds last = *figures.iteration_time - evaluated_time(request, program, part - group);
+  *figures.iteration_time += last * (static_cast<double>(plan.microbatches - part) / static_cast<double>(group));
   return figures;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "planners/planner.hpp"
+#include "sim/schedule/schedule_program.hpp"
 
 #include <cstdint>
 
@@ -20,8 +21,8 @@ namespace stagecraft {
 /// planner.
 void require_connected(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 
-/// The microbatches of the plan that `evaluated_claim` evaluates at most.
-[[nodiscard]] std::int64_t evaluated_microbatches(const Plan& plan);
+/// The microbatches of the plan of `program` that `evaluated_claim` evaluates at most.
+[[nodiscard]] std::int64_t evaluated_microbatches(const ScheduleProgram& program);
 
 /// Whether the plan's claim is `evaluated_claim`.
 [[nodiscard]] bool is_claim_evaluated(const Plan& plan);

@@ -5,10 +5,12 @@
 #include "planners/shared/turns/finished_plan.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/model/check_plan.hpp"
+#include "sim/schedule/convergence.hpp"
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace stagecraft {
@@ -33,15 +35,15 @@ double stretch_of(const Report& report) {
 
 /// Of an iteration, or of a microbatch in the long run.
 Seconds evaluated_time(const PlanRequest& request, const Plan& plan) {
+  const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
   if (is_asynchronous(plan.schedule)) {
-    const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
     const Report report = evaluate_until_converged(request.graph, request.platform, program);
     return *report.period * stretch_of(report);
   }
-  Plan part = plan;
-  part.microbatches = evaluated_microbatches(plan);
-  const Report report = evaluate_plan(request.graph, request.platform, part);
-  const bool is_whole = part.microbatches == plan.microbatches;
+  const std::int64_t part = evaluated_microbatches(program);
+  const bool is_whole = part == plan.microbatches;
+  const Report report = evaluate_program(request.graph, request.platform,
+                                         with_length(request.graph, request.platform, program, {part, 0}));
   const Seconds time = is_whole ? report.iterations.back() : *evaluated_claim(request, plan).iteration_time;
   return time * stretch_of(report);
 }

@@ -234,11 +234,4 @@ Compilation fixed_program(const ScheduleFamily& family, const PlanContext& conte
   return program;
 }
 
-std::int64_t repeating_microbatches(const Plan& plan) {
-  const ScheduleFamily& family = require_family(plan.schedule.name);
-  const Options parameters = schedule_parameters(plan.schedule);
-  const FixedFamily fixed = fixed_family(family, parameters, plan);
-  return fixed.repeats() * fixed.replicas;
-}
-
 }  // namespace stagecraft
