@@ -1,5 +1,6 @@
 #include "experiments/run/plan_runner.hpp"
 
+#include "experiments/run/begun_models.hpp"
 #include "experiments/run/event_models.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/judge.hpp"
