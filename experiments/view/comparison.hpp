@@ -64,8 +64,9 @@ struct RowChoice {
 [[nodiscard]] std::string comparison_text(const std::vector<Comparison>& comparisons, const RowChoice& choice);
 
 /// Why rows have no figures, or figures that no machine could reach because memory does not suffice; that plans have
-/// changed; events that name devices which a plan does not use; and how many devices stand idle: each once, after the
-/// names of its planners, such as `spp, dapple`, or of planners and schedules: `spp, dapple with zb-v; spp with zb-h1`.
+/// changed; events that name devices which a plan does not use; how many devices stand idle; and which rows stand on
+/// short runs: each once, after the names of its planners, such as `spp, dapple`, or of planners and schedules:
+/// `spp, dapple with zb-v; spp with zb-h1`.
 [[nodiscard]] std::vector<std::string> notes_of(const Comparison& comparison);
 
 /// `spp: 134 samples/s with 4 x 4 replicas`, or that there is no plan; the row's name comes first.

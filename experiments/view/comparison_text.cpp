@@ -201,7 +201,8 @@ std::string nameless(const std::string& refusal, const std::string& planner) {
 }
 
 /// Why a row has no figures, or figures that no machine could reach because memory does not suffice; that its plan has
-/// changed; that events name devices which it does not use; or how many stand idle. Without the planner's name.
+/// changed; that events name devices which it does not use; how many stand idle; or that two short runs stand for its
+/// own. Without the planner's name.
 std::vector<std::string> notes_of(const ComparisonRow& row, const Platform& platform) {
   if (!row.planning) return {nameless(row.refusal->what(), row.planner->name)};
   if (!row.simulation) return {infeasible_text(*row.planning, platform, "  ")};
@@ -214,6 +215,8 @@ std::vector<std::string> notes_of(const ComparisonRow& row, const Platform& plat
     const MemoryOverflow& overflow = report.overflows.front();
     notes.push_back(platform.place_name(overflow.place) + " lacks " + format_human_bytes(overflow.excess));
   }
+  if (const auto& run = row.simulation->long_run; run && run->repetition() != nullptr)
+    notes.emplace_back("simulated until the state of the run came again");
   return notes;
 }
 

@@ -130,6 +130,16 @@ TEST_CASE("compare: what several rows have to say is said once") {
   CHECK(lacking.out.find("\nuniform, data-parallel: device 'a' would need ") != std::string::npos);
 }
 
+TEST_CASE("compare: rows whose runs were simulated until their state came again say so, and no others") {
+  const Toy toy;
+  const auto table = [&](const char* microbatches) {
+    return toy.on("compare", {"--planners", "uniform,gpipe", "--microbatches", microbatches}).out;
+  };
+  const std::string line = "simulated until the state of the run came again\n";
+  CHECK(table("1024").find("\nuniform: " + line) != std::string::npos);
+  CHECK(table("1023").find(line) == std::string::npos);
+}
+
 TEST_CASE("compare --save: keeps the plans that plan makes, for each model in a folder of its own") {
   const Toy toy;
   const std::string folder = toy.file("plans");
