@@ -10,7 +10,6 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/engine/extended_report.hpp"
-#include "sim/engine/run_recorder.hpp"
 #include "sim/model/noise.hpp"
 #include "sim/replay/replay_plan.hpp"
 #include "sim/schedule/kept_plan.hpp"
@@ -136,12 +135,12 @@ std::optional<LowerBound> PlanRunner::bound(EngineChoice engine) const {
 }
 
 Report PlanRunner::evaluate() {
-  return run(EngineChoice::Evaluate, [&](const ScheduleProgram& program, const RunLength& length, bool is_recorded) {
-    return evaluate_once(program, length, is_recorded);
+  return run(EngineChoice::Evaluate, [&](const ScheduleProgram& program, const RunLength& length, RecordPart record) {
+    return evaluate_once(program, length, record);
   });
 }
 
-RunOutcome PlanRunner::evaluate_once(const ScheduleProgram& program, const RunLength& length, bool is_recorded) {
+RunOutcome PlanRunner::evaluate_once(const ScheduleProgram& program, const RunLength& length, RecordPart record) {
   refuse_long_run(least_operations(length));
   const bool is_first = length == length_ && !bound_;
   if (is_first && bound_holds(platform_, choices_.events, program.synchronous)) bound_.emplace(platform_, program);
@@ -149,17 +148,15 @@ RunOutcome PlanRunner::evaluate_once(const ScheduleProgram& program, const RunLe
   std::int64_t operations = 0;
   TrafficFold traffic(platform_, program.kept->plan, choices_.iterations);
   RunOutcome outcome;
-  RunRecorder recorder(platform_, outcome.record);
-  const bool has_all = choices_.recording.has_value();  // else only the timeline is wanted
+  RunRecorder recorder(platform_, outcome.record, record);
   RunWatch watch([&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
     refuse_long_run(static_cast<double>(++operations));
-    if (is_recorded && has_all) recorder.add(span, op, deltas);
-    if (is_recorded && !has_all) outcome.record.timeline.push_back(timeline_entry(span, op));
+    recorder.add(span, op, deltas);
     traffic.add(span, op);
   });
   watch.window = [&](const OpGraph& window) {
     if (is_bounded) bound_->add(window);
-    if (is_recorded && has_all) recorder.add(window);
+    recorder.add(window);
   };
   outcome.report = evaluate_program(graph_, platform_, program, lower_options(length), events_of(choices_), watch);
   recorder.finish();
@@ -169,17 +166,17 @@ RunOutcome PlanRunner::evaluate_once(const ScheduleProgram& program, const RunLe
 
 Report PlanRunner::replay(std::uint64_t operations) {
   const double each = static_cast<double>(operations) / static_cast<double>(length_.microbatches);
-  return run(EngineChoice::Replay, [&](const ScheduleProgram& program, const RunLength& length, bool is_recorded) {
-    return replay_once(program, length, is_recorded, each);
+  return run(EngineChoice::Replay, [&](const ScheduleProgram& program, const RunLength& length, RecordPart record) {
+    return replay_once(program, length, record, each);
   });
 }
 
-RunOutcome PlanRunner::replay_once(const ScheduleProgram& program, const RunLength& length, bool is_recorded,
+RunOutcome PlanRunner::replay_once(const ScheduleProgram& program, const RunLength& length, RecordPart record,
                                    double operations_of_a_microbatch) {
   Activity activity("replaying the plan");
   const auto total = static_cast<std::uint64_t>(operations_of_a_microbatch * static_cast<double>(length.microbatches));
   ReplayOptions options;
-  options.record = is_recorded;
+  options.record = record;
   options.in_place = choices_.in_place && !extends_ && length == length_;  // a process can replay in place only once
   options.progress = [&](const ReplayProgress& progress) { activity.count(progress.operations, total, "operations"); };
   ReplayOutcome outcome =
@@ -236,11 +233,15 @@ std::optional<WholeBecause> PlanRunner::runs_whole() const {
   return std::nullopt;
 }
 
+RecordPart PlanRunner::wanted_record(EngineChoice choice) const {
+  return choices_.recording && choice == choices_.engine ? RecordPart::All : RecordPart::None;
+}
+
 RunOutcome PlanRunner::run_once(EngineChoice choice, const Engine& engine, const RunLength& length) {
   simulation_.long_run.reset();
   if (length.microbatches >= kLeastLongRun && length.head == 0) return run_long(choice, engine, length);
   if (choice == EngineChoice::Evaluate) evaluated_.reset();
-  return engine(run_, length, choices_.recording && choice == choices_.engine);
+  return engine(run_, length, wanted_record(choice));
 }
 
 /// A replay looks for a state only where the evaluation has found one.
@@ -252,14 +253,15 @@ RunOutcome PlanRunner::run_long(EngineChoice choice, const Engine& engine, const
     how.how = *why;
   } else if (evaluates || evaluated_) {
     RepeatedRun repeated(platform_, run_);
-    outcome = repeated.find(
-        [&](const RunLength& of_run) { return engine(with_length(graph_, platform_, run_, of_run), of_run, true); },
-        evaluates ? nullptr : &*evaluated_);
+    const auto run_short = [&](const RunLength& of_run) {
+      return engine(with_length(graph_, platform_, run_, of_run), of_run, RecordPart::Spans);
+    };
+    outcome = repeated.find(run_short, evaluates ? nullptr : &*evaluated_);
     if (outcome) how.how = repeated.repetition();
     if (outcome && evaluates) evaluated_ = {repeated.repetition(), repeated.take_longer()};
   }
   if (outcome && !choices_.verifies_repetition) return *std::move(outcome);
-  RunOutcome whole = engine(run_, length, choices_.recording && choice == choices_.engine);
+  RunOutcome whole = engine(run_, length, wanted_record(choice));
   if (outcome) how.difference = largest_difference(outcome->report, whole.report);
   return whole;
 }

@@ -4,6 +4,7 @@
 #include "experiments/run/settings.hpp"
 #include "experiments/run/simulation.hpp"
 #include "sim/analytic/lower_bound.hpp"
+#include "sim/engine/run_recorder.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
@@ -35,13 +36,14 @@ class PlanRunner {
 
  private:
   /// An engine: runs a program for so many microbatches.
-  using Engine = std::function<RunOutcome(const ScheduleProgram& program, const RunLength& length, bool is_recorded)>;
+  using Engine = std::function<RunOutcome(const ScheduleProgram& program, const RunLength& length, RecordPart record)>;
 
-  [[nodiscard]] RunOutcome evaluate_once(const ScheduleProgram& program, const RunLength& length, bool is_recorded);
-  [[nodiscard]] RunOutcome replay_once(const ScheduleProgram& program, const RunLength& length, bool is_recorded,
+  [[nodiscard]] RunOutcome evaluate_once(const ScheduleProgram& program, const RunLength& length, RecordPart record);
+  [[nodiscard]] RunOutcome replay_once(const ScheduleProgram& program, const RunLength& length, RecordPart record,
                                        double operations_of_a_microbatch);
   [[nodiscard]] double least_operations(const RunLength& length) const;
   void refuse_long_run(double operations) const;
+  [[nodiscard]] RecordPart wanted_record(EngineChoice choice) const;
   [[nodiscard]] Report run(EngineChoice choice, const Engine& engine);
   [[nodiscard]] RunOutcome run_once(EngineChoice choice, const Engine& engine, const RunLength& length);
   [[nodiscard]] RunOutcome run_long(EngineChoice choice, const Engine& engine, const RunLength& length);

@@ -7,6 +7,7 @@
 namespace stagecraft {
 
 void RunRecorder::add(const OpGraph& window) {
+  if (what_ != RecordPart::All) return;
   for (std::size_t i = 0; i < window.ops.size(); ++i) {
     const OpId op(window.first_id.value() + i);
     for (const OpId earlier : window.before_start(i)) record_.dependencies.push_back({op, earlier});
@@ -14,7 +15,9 @@ void RunRecorder::add(const OpGraph& window) {
 }
 
 void RunRecorder::add(const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
+  if (what_ == RecordPart::None) return;
   record_.timeline.push_back(timeline_entry(span, op));
+  if (what_ == RecordPart::Spans) return;
   if (op.kind == OpKind::Abandon) {
     memory_.clear(span.start);
     last_on_lane_.clear();

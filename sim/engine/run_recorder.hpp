@@ -5,17 +5,22 @@
 #include "sim/model/platform.hpp"
 #include "sim/model/timeline.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <span>
 
 namespace stagecraft {
 
+/// What of a run is recorded.
+enum class RecordPart : std::uint8_t { None, Spans, All };
+
 /// Collects the record of a run.
 class RunRecorder {
  public:
   /// Appends to `record`, which must outlive the recorder.
-  RunRecorder(const Platform& platform, RunRecord& record) : record_(record), memory_(platform, &record.memory) {}
+  RunRecorder(const Platform& platform, RunRecord& record, RecordPart what = RecordPart::All)
+      : record_(record), what_(what), memory_(platform, &record.memory) {}
 
   /// **Requires** every window of the run, before its spans.
   void add(const OpGraph& window);
@@ -26,6 +31,7 @@ class RunRecorder {
 
  private:
   RunRecord& record_;
+  RecordPart what_;
   MemoryFold memory_;
   std::map<LaneId, OpId> last_on_lane_;  ///< of those that have started since the last plan was given up
 };

@@ -26,24 +26,20 @@ class Reporter {
  public:
   Reporter(const Platform& platform, const ReplayOptions& options, FrameSender& sender)
       : summary_(platform, options.measurement, true),
-        recorder_(platform, chunk_),
-        is_recorded_(options.record),
+        recorder_(platform, chunk_, options.record),
         wants_progress_(options.progress != nullptr),
         sender_(sender) {}
 
   /// The source, whose windows the reporter learns of.
   [[nodiscard]] OpSource announced(OpSource source) {
     source = announced_to(summary_, std::move(source));
-    if (!is_recorded_) return source;
     return announced_to([this](const OpGraph& window) { recorder_.add(window); }, std::move(source));
   }
   [[nodiscard]] Summary& summary() { return summary_; }
   void add(const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
     summary_.add(span, op, deltas);
-    if (is_recorded_) {
-      recorder_.add(span, op, deltas);
-      if (chunk_.timeline.size() == kChunkEntries) send_chunk();
-    }
+    recorder_.add(span, op, deltas);
+    if (chunk_.timeline.size() == kChunkEntries) send_chunk();
     if (!span.aborted && std::exchange(last_, span.id) != span.id) ++operations_;  // one span for each of its devices
     if (++spans_ % kSpansBetweenLooks == 0 && wants_progress_) send_progress(span.start);
   }
@@ -70,7 +66,6 @@ class Reporter {
   RunRecord chunk_;
   Summary summary_;
   RunRecorder recorder_;  ///< into the chunk
-  bool is_recorded_;
   bool wants_progress_;
   FrameSender& sender_;
   std::uint64_t spans_ = 0;
@@ -109,18 +104,13 @@ ReplayOutcome replay_in_place(const Platform& platform, const std::function<OpSo
   ReplayOutcome outcome;
   Summary summary(platform, options.measurement, true);
   RunSink sink = summed_up_by(summary);
-  RunRecorder recorder(platform, outcome.record);
-  if (options.record) {
-    sink.span = [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
-      summary.add(span, op, deltas);
-      recorder.add(span, op, deltas);
-    };
-  }
-  OpSource source = announced_to(summary, make_source());
-  if (options.record) {
-    source = announced_to([&](const OpGraph& window) { recorder.add(window); }, std::move(source));
-  }
-  replay_here(platform, std::move(source), events, sink);
+  RunRecorder recorder(platform, outcome.record, options.record);
+  sink.span = [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
+    summary.add(span, op, deltas);
+    recorder.add(span, op, deltas);
+  };
+  const auto hear = [&](const OpGraph& window) { recorder.add(window); };
+  replay_here(platform, announced_to(hear, announced_to(summary, make_source())), events, sink);
   recorder.finish();
   outcome.report = summary.finish();
   return outcome;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/engine/run_recorder.hpp"
 #include "sim/model/events.hpp"
 #include "sim/model/measurement.hpp"
 #include "sim/model/op_graph.hpp"
@@ -21,7 +22,7 @@ struct ReplayProgress {
 
 struct ReplayOptions {
   Measurement measurement;
-  bool record = false;  ///< whether the record of the run is wanted too
+  RecordPart record = RecordPart::None;
   /// Run in this process instead of a child, without progress. SimGrid is started when two transfers share a link for
   /// the first time, and it can be started only once in the life of a process.
   bool in_place = false;
@@ -31,7 +32,7 @@ struct ReplayOptions {
 
 struct ReplayOutcome {
   Report report;
-  RunRecord record;  ///< its timeline in the order of the starts; empty unless asked for
+  RunRecord record;  ///< its timeline in the order of the starts
 };
 
 /// Runs the operations of a source on SimGrid, in a child process unless `in_place`. The source is made and asked for

@@ -22,7 +22,7 @@ void replay_plan_1f1b(benchmark::State& state) {
   graph.device_kind = platform.spec.device_kinds[DeviceKindId(0)].name;
   const Plan plan = testing::straight(stages, state.range(1), "1f1b");
   ReplayOptions wanted;
-  wanted.record = state.range(2) != 0;
+  wanted.record = state.range(2) != 0 ? RecordPart::All : RecordPart::None;
   double cpu = 0.0;
   std::uint64_t operations = 0;
   Seconds makespan;

@@ -175,7 +175,7 @@ TEST_CASE("connections: no two tensors from one device to another are under way 
     static_cast<void>(evaluate_plan(random.graph, random.platform, random.plan, {}, {}, collect_into(evaluated)));
     follow += check_order(evaluated);
     ReplayOptions options;
-    options.record = true;
+    options.record = RecordPart::All;
     check_order(replay_plan(random.graph, random.platform, random.plan, {}, {}, options).record.timeline);
   }
   CHECK(follow > 100);

@@ -383,7 +383,7 @@ TEST_CASE(
     }
 
     ReplayOptions wishes;
-    wishes.record = true;
+    wishes.record = RecordPart::All;
     const ReplayOutcome replayed = replay_plan(run.graph, run.platform, run.first, run.options(), run.events, wishes);
     testing::check_saves(timeline);
     static_cast<void>(FailureOracle(run, replayed.report, replayed.record.timeline).check());

@@ -54,7 +54,7 @@ struct Run {
 
 Run replayed(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   ReplayOptions options;
-  options.record = true;
+  options.record = RecordPart::All;
   ReplayOutcome outcome = replay_plan(graph, platform, plan, {}, {}, options);
   std::ranges::sort(outcome.record.timeline, {},
                     [](const TimelineEntry& entry) { return std::tuple(entry.start, entry.id); });

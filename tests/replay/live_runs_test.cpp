@@ -343,7 +343,7 @@ TEST_CASE(
     CHECK(left == alone);
 
     ReplayOptions wishes;
-    wishes.record = true;
+    wishes.record = RecordPart::All;
     const ReplayOutcome replayed = replay_plan(run.graph, run.platform, run.plans.front().plan, options, {}, wishes);
     LiveOracle(run, replayed.report, replayed.record.timeline).check();
   }

@@ -122,7 +122,7 @@ Rerun rerun(const Iteration& iteration, Seconds latency) {
   REQUIRE(check_schedule(graph, platform, plan, *options.literal) == std::vector<std::string>{});
   Rerun answer;
   answer.evaluated = evaluate_plan(graph, platform, plan, options).iterations.back();
-  const ReplayOutcome outcome = replay_plan(graph, platform, plan, options, {}, {.record = true});
+  const ReplayOutcome outcome = replay_plan(graph, platform, plan, options, {}, {.record = RecordPart::All});
   answer.replayed = outcome.report.iterations.back();
   std::vector<std::size_t> next(kRanks, 0);
   for (const TimelineEntry& entry : outcome.record.timeline) {

@@ -29,7 +29,7 @@ Times evaluated(const LayerGraph& graph, const Platform& platform, const Plan& p
 
 Times replayed(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Events& events) {
   ReplayOptions options;
-  options.record = true;
+  options.record = RecordPart::All;
   return times_of(replay_plan(graph, platform, plan, {}, events, options).record.timeline);
 }
 

@@ -150,7 +150,7 @@ TEST_CASE("re-plan: a plan follows another in an asynchronous run, and the four 
   CHECK(evaluated.devices[0].stages == std::vector<StageId>{StageId(0), StageId(2)});
 
   ReplayOptions wishes;
-  wishes.record = true;
+  wishes.record = RecordPart::All;
   const ReplayOutcome replayed = replay_plan(graph(), platform(), before, switching_to(after, 20, at), {}, wishes);
   check_invariants(replayed.record.timeline, before, after, microbatches, evaluated.course.replans[0].microbatch);
   CHECK(replayed.report.period->value() == doctest::Approx(evaluated.period->value()).epsilon(1e-9));

@@ -28,7 +28,7 @@ Platform platform() { return test::star(kPipeline.stages, BytesPerSecond(1e9), S
 ReplayOptions options(bool timeline) {
   ReplayOptions result;
   result.measurement = kPipeline.measurement();
-  result.record = timeline;
+  result.record = timeline ? RecordPart::All : RecordPart::None;
   return result;
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("replay: a timeline of more than one chunk arrives whole") {
   const Platform target = test::star(longer.stages, BytesPerSecond(1e9), Seconds(4e-6));
   ReplayOptions wanted;
   wanted.measurement = longer.measurement();
-  wanted.record = true;
+  wanted.record = RecordPart::All;
   const ReplayOutcome outcome = replay(target, [&] { return test::source_of(longer); }, {}, wanted);
   REQUIRE(outcome.record.timeline.size() == longer.operations());
   CHECK(test::times_of(outcome.record.timeline).size() == longer.operations());

@@ -104,7 +104,7 @@ class Work {
 
 inline ReplayOptions with_timeline() {
   ReplayOptions options;
-  options.record = true;
+  options.record = RecordPart::All;
   return options;
 }
 

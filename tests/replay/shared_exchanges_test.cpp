@@ -84,7 +84,7 @@ RunWatch into(Timeline& timeline) {
 
 Timeline replayed(const RandomCase& one, const Events& events = {}) {
   ReplayOptions options;
-  options.record = true;
+  options.record = RecordPart::All;
   return replay_plan(one.graph, one.platform, one.plan, {}, events, options).record.timeline;
 }
 
