@@ -9,6 +9,7 @@
 #include "sim/model/check_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/planners/saving_fixtures.hpp"
+#include "tests/random_cases.hpp"
 
 #include <doctest/doctest.h>
 
@@ -102,7 +103,8 @@ TEST_CASE("memory policy: a cut gets the cheapest segments to recompute, as tryi
   std::mt19937 random(1);
   std::size_t saved = 0;
   std::size_t some = 0;
-  for (int round = 0; round < 60; ++round) {
+  const int rounds = random_cases(150);
+  for (int round = 0; round < rounds; ++round) {
     CAPTURE(round);
     const LayerGraph graph = stashing_chain(random, 7 + random() % 4);
     const std::string schedule = random() % 2 == 0 ? "1f1b" : "gpipe";
@@ -132,8 +134,8 @@ TEST_CASE("memory policy: a cut gets the cheapest segments to recompute, as tryi
       some += covers_all(plan.stages[s]) ? 0 : 1;
     }
   }
-  CHECK(saved >= 20);
-  CHECK(some >= 5);
+  CHECK(saved >= static_cast<std::size_t>(rounds) / 5);
+  CHECK(some > 0);
 }
 
 TEST_CASE("memory policy: the cheapest actions are never slower than recomputing whole stages of the same cut") {
@@ -159,6 +161,33 @@ TEST_CASE("memory policy: the cheapest actions are never slower than recomputing
     const std::optional<Planned> result = with_savings(request, free);
     REQUIRE(result.has_value());
     CHECK(iteration(graph, platform, result->plan) <= iteration(graph, platform, all) * (1.0 + 1e-9));
+  }
+}
+
+// Of long iterations a part is evaluated; 1024 microbatches, which no six devices take, would be refused.
+TEST_CASE(
+    "memory policy: of long iterations on shared devices the claim is the evaluation, and as good as of short ones") {
+  const PlannerInfo& uniform = find_planner("uniform");
+  for (const unsigned seed : {17U, 25U}) {  // whose plans swap
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const LayerGraph graph = stashing_chain(random, 8 + random() % 6);
+    const Platform platform = swapping_platform(6, Bytes(4200 + 100 * (seed % 20)), 400.0);
+    const auto plan_of = [&](std::int64_t microbatches) -> std::optional<Plan> {
+      PlanRequest request =
+          request_for(uniform, graph, platform, "interleaved-1f1b", microbatches, {{"stages", "4"}, {"replicas", "3"}});
+      request.memory = MemoryPolicy::Swap;
+      const PlanResult result = plan_within_memory(uniform, request);
+      const auto* planned = std::get_if<Planned>(&result);
+      return planned != nullptr ? std::optional(planned->plan) : std::nullopt;
+    };
+    const std::optional<Plan> small = plan_of(1020);
+    const std::optional<Plan> large = plan_of(3060);
+    REQUIRE(small);
+    REQUIRE(large);
+    CHECK(count_swaps(*large) > 0);
+    CHECK(claimed_time(*large) <= claimed_time(*small) * 3.01);
+    CHECK(claimed_time(*large).value() == doctest::Approx(iteration(graph, platform, *large).value()).epsilon(1e-3));
   }
 }
 
@@ -210,7 +239,8 @@ TEST_CASE("memory policy: what any planner answers is sound, fits, and does only
   std::mt19937 random(4);
   std::size_t helped = 0;
   std::size_t timed = 0;
-  for (int round = 0; round < 10; ++round) {
+  const int rounds = random_cases(40);
+  for (int round = 0; round < rounds; ++round) {
     const LayerGraph graph = stashing_chain(random, 8 + random() % 6);
     const Platform platform = swapping_platform(4, Bytes(1500 + static_cast<std::int64_t>(random() % 3000)),
                                                 50.0 + static_cast<double>(random() % 200));
@@ -244,8 +274,8 @@ TEST_CASE("memory policy: what any planner answers is sound, fits, and does only
       }
     }
   }
-  CHECK(helped > 20);
-  CHECK(timed > 2);
+  CHECK(helped > 2 * static_cast<std::size_t>(rounds));
+  CHECK(timed > 0);
 }
 
 TEST_CASE("memory policy: where all forwards come first, copies to the host are hidden behind them") {

@@ -77,8 +77,11 @@ TEST_CASE("madpipe patterns: 1F1B* is as fast as the integer program on 40 rando
   CHECK(compare_with_star(1, static_cast<unsigned>(cases)) > cases / 2);
 }
 
-TEST_CASE("madpipe patterns: no chain of seeds 1 to 20 runs faster than the best over all allocations") {
-  const OptimumCounts counts = compare_with_optimum(1, 20);
+TEST_CASE("madpipe patterns: no random chain runs faster than the best over all allocations") {
+  const OptimumCounts counts = compare_with_optimum(1, draws_all() ? 20 : 4);
+  CHECK(counts.optimistic.optimal_with_fallback == counts.chains - counts.infeasible);
+  CHECK(counts.safe.optimal_with_fallback == counts.chains - counts.infeasible);
+  if (!draws_all()) return;
   CHECK(counts.chains == 20);
   CHECK(counts.infeasible == 1);
   CHECK(counts.optimistic == ModeCounts{18, 5, 13, 1, 0, 19});

@@ -4,7 +4,7 @@
 #include "planners/shared/costs/evaluated_claim.hpp"
 #include "planners/shared/costs/limits.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
-#include "sim/model/replicas.hpp"
+#include "sim/schedule/convergence.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -82,7 +82,8 @@ bool correct(const Platform& platform, std::vector<StagePlace>& places, const Sa
 }
 
 /// The plan with no more microbatches than it takes to measure it and to show its peaks, which come while a pipeline
-/// fills and right after. Less is shown of runs that take seconds to evaluate.
+/// fills and right after, and to leave out whole repetitions of its orders, so that the schedule takes them. Less is
+/// shown of runs that take seconds to evaluate.
 Plan shortened(const PlanRequest& request, Plan plan) {
   constexpr std::int64_t kLongRun = 1024;
   constexpr std::int64_t kManyMicrobatches = 100'000;  // on stages, together
@@ -95,25 +96,42 @@ Plan shortened(const PlanRequest& request, Plan plan) {
   std::int64_t most = std::max({kLongRun, least, 8 * filling});
   if (std::min(plan.microbatches, most) * std::ssize(plan.stages) > kManyMicrobatches)
     most = std::max(least, 2 * filling);
-  plan.microbatches = std::clamp(plan.microbatches, least, most);
+  const std::int64_t repeats = whole.repeats > most ? 1 : std::max<std::int64_t>(whole.repeats, 1);
+  const std::int64_t left = std::max<std::int64_t>(plan.microbatches - most, 0);
+  plan.microbatches = std::max(plan.microbatches - left / repeats * repeats, least);
   return plan;
+}
+
+/// The time of a microbatch beyond those of an iteration that takes `time`, of at most so many: that of a quarter more,
+/// in whole repetitions of its orders.
+Seconds further_pace(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program, Seconds time,
+                     std::int64_t at_most) {
+  const std::int64_t microbatches = program.kept->plan.microbatches;
+  const std::int64_t quarter = std::max<std::int64_t>(microbatches / 4, 1);
+  const std::int64_t repeats = program.repeats > microbatches ? 1 : std::max<std::int64_t>(program.repeats, 1);
+  const std::int64_t more = std::min((quarter + repeats - 1) / repeats * repeats, at_most);
+  const ScheduleProgram longer = with_length(graph, platform, program, {microbatches + more, 0});
+  return (evaluate_iteration(graph, platform, longer) - time) / static_cast<double>(more);
 }
 
 /// What an evaluation says of a plan that swaps or has caps, on links that all devices that swap use: its peaks and the
 /// time of an iteration. No figure of a stage says what swaps cost an iteration: forwards that fill the pipeline wait
 /// for copies to the host, and backwards that drain it for copies back; nor what it costs to have fewer microbatches in
-/// flight. The microbatches that are not evaluated take the time of the slowest stage.
+/// flight, or several stages on a device. The microbatches that are not evaluated follow at the pace that comes then.
 Figures evaluated_figures(const PlanRequest& request, const Platform& shared, const Plan& part,
-                          const SavedPlan& found) {
+                          std::int64_t microbatches) {
   require_connected(request.graph, request.platform, part);
-  const Report report = evaluate_plan(request.graph, shared, part);
+  const ScheduleProgram program = require_schedule(request.graph, shared, part);
+  const Report report = evaluate_program(request.graph, shared, program);
   Figures figures;
   if (!report.iterations.empty()) {
-    const Plan& plan = found.planned.plan;
-    const auto rest = static_cast<double>(plan.microbatches - part.microbatches);
-    const auto pipelines = static_cast<double>(Replicas(plan).pipelines());
-    const double replicas = pipelines * static_cast<double>(plan.stages.front().replicas.size());
-    figures.iteration_time = report.iterations.back() + slowest_time(found.savings) * (rest / replicas);
+    const Seconds time = report.iterations.back();
+    const std::int64_t rest = microbatches - part.microbatches;
+    figures.iteration_time = time;
+    if (rest > 0) {
+      const Seconds pace = further_pace(request.graph, shared, program, time, rest);
+      *figures.iteration_time += pace * static_cast<double>(rest);
+    }
   }
   figures.peak_memory = report.figures().peak_memory;
   return figures;
@@ -125,7 +143,7 @@ Figures ledger_figures(const PlanRequest& request, const std::vector<StagePlace>
   const Plan part = shortened(request, plan);
   const std::vector<char> swaps = swaps_of(plan);
   if (std::ranges::count(swaps, 1) > 0 || has_caps(plan)) {
-    return evaluated_figures(request, with_shared_host_links(request.platform, places, swaps), part, found);
+    return evaluated_figures(request, with_shared_host_links(request.platform, places, swaps), part, plan.microbatches);
   }
   Figures figures;
   figures.peak_memory =
