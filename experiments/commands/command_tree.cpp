@@ -163,6 +163,7 @@ ArgumentInfo argument_info(const CLI::Option& option, const std::string& verb) {
   info.default_value = option.get_default_str();
   info.takes_value = option.get_items_expected_max() > 0;
   info.required = option.get_required();
+  info.repeated = option.get_expected_max() > 1;
   if (info.takes_value) info.values = values_of(verb, info.names.front());
   const std::string& name = info.names.front();
   if (name == "--schedule") info.later = schedule_items();

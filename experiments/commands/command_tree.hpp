@@ -18,6 +18,7 @@ struct ArgumentInfo {
   bool positional = false;
   bool takes_value = false;
   bool required = false;
+  bool repeated = false;            ///< may be given several times, with one value each
   std::vector<std::string> values;  ///< the known values; empty: anything, such as a file
   bool takes_list = false;          ///< several items with commas between; the first is one of `values`
   /// The known later items by the last one without `=`; empty: `values`.

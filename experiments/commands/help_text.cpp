@@ -1,11 +1,13 @@
 #include "experiments/commands/help_text.hpp"
 
+#include "experiments/commands/command_tree.hpp"
 #include "experiments/run/build_facts.hpp"
 #include "experiments/view/text_width.hpp"
 #include "sim/io/json.hpp"
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -41,8 +43,22 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_description(const CLI::App* app) const override { return wrapped(app->get_description(), kColumns); }
 };
 
-Answer answer_with(const std::string& key, std::string text) {
-  Detail::Record record{{key, text}};
+/// The options of a command, for programs that offer them.
+Detail::List option_list(const CLI::App& verb) {
+  const std::vector<VerbInfo> verbs = command_tree(verb).verbs;
+  Detail::List list;
+  for (const ArgumentInfo& argument : std::ranges::find(verbs, verb.get_name(), &VerbInfo::name)->arguments) {
+    if (argument.positional) continue;
+    list.push_back(Detail::Record{{"name", argument.names.front()},
+                                  {"description", argument.description},
+                                  {"takes_value", argument.takes_value},
+                                  {"repeated", argument.repeated},
+                                  {"values", Detail::List(argument.values.begin(), argument.values.end())}});
+  }
+  return list;
+}
+
+Answer answer_with(Detail::Record record, std::string text) {
   if (!text.ends_with('\n')) text += '\n';
   return {.text = std::move(text), .json = to_json(std::move(record))};
 }
@@ -59,12 +75,18 @@ void add_examples(CLI::App& command, const std::vector<std::string>& examples) {
 }
 
 Answer help_answer(const CLI::App& program_or_verb) {
+  const bool is_verb = program_or_verb.get_parent() != nullptr;
   // App::help would answer for the verb that is chosen, which is `help` itself.
-  const std::string name = program_or_verb.get_parent() == nullptr ? "" : "stagecraft ";
-  return answer_with("help", program_or_verb.get_formatter()->make_help(
-                                 &program_or_verb, name + program_or_verb.get_name(), CLI::AppFormatMode::Normal));
+  const std::string text = program_or_verb.get_formatter()->make_help(
+      &program_or_verb, (is_verb ? "stagecraft " : "") + program_or_verb.get_name(), CLI::AppFormatMode::Normal);
+  Detail::Record record{{"help", text}};
+  if (is_verb) record.emplace_back("options", option_list(program_or_verb));
+  return answer_with(std::move(record), text);
 }
 
-Answer version_answer() { return answer_with("version", std::string("stagecraft ") + program_version()); }
+Answer version_answer() {
+  const std::string text = std::string("stagecraft ") + program_version();
+  return answer_with({{"version", text}}, text);
+}
 
 }  // namespace stagecraft

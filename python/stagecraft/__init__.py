@@ -10,10 +10,11 @@ STAGECRAFT. docs/how-to/use-stagecraft-in-python.md is an introduction.
 """
 
 from . import results, types
-from ._calls import Bounds, bounds, check, compare, evaluate, max_batch, plan, simulate, study
+from ._calls import Bounds
 from ._command import Infeasible
 from ._errors import Error
 from ._evaluator import Evaluation, Evaluator
+from ._functions import bounds, check, compare, evaluate, max_batch, plan, simulate, study
 from .types import Model, Plan, Platform, Request, Stage
 
 __all__ = ["Bounds", "Error", "Evaluation", "Evaluator", "Infeasible", "Model", "Plan", "Platform", "Request", "Stage",

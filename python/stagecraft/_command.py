@@ -12,10 +12,11 @@ from ._helper import call
 from ._values import json_text
 from .types import Plan, Planning, Request
 
-_REPEATED = ("model", "set", "speed")  # options that are given once for each value; others have lists with commas
-_TRUTHS = ("sequence_parallel",)  # options with the value true or false; others that are true have none
+REPEATED = ("model", "set", "speed", "filter", "sbatch")  # options that are given once for each value; others have lists with commas
+TRUTHS = ("sequence_parallel",)  # options with the value true or false; others that are true have none
 _WRITING = ("--trace", "--picture", "--report", "--output", "--apply")
-_DOCUMENTS = ("model", "platform", "events", "schedule_file")  # options that name a file
+DOCUMENTS = ("model", "platform", "events", "schedule_file")  # options that name a file
+NO_OPTIONS = ("help", "json", "version")  # of the command line alone
 
 
 class Infeasible:
@@ -58,20 +59,20 @@ class Command:
     def add(self, options):
         """Adds options, with `_` in place of the `-` of the command line; None and False leave one out."""
         for name, value in options.items():
-            if name in ("help", "json", "version"):
+            if name in NO_OPTIONS:
                 raise Error(f"the option {name!r} is for the command line")
-            is_flag = isinstance(value, bool) and name not in _TRUTHS
+            is_flag = isinstance(value, bool) and name not in TRUTHS
             if value is None or (is_flag and not value):
                 continue
             option = "--" + name.replace("_", "-")
             if is_flag:
                 self.words.append(option)
                 continue
-            if isinstance(value, dict) and name in ("set", "speed"):
+            if isinstance(value, dict) and name in REPEATED and name not in DOCUMENTS:
                 value = items(value)
             several = isinstance(value, Iterable) and not isinstance(value, (str, dict, bytes, os.PathLike))
             words = [self.word(name, each) for each in (value if several else [value])]
-            if not (several and name in _REPEATED):
+            if not (several and name in REPEATED):
                 words = [",".join(words)]
             self.words += [f"{option}={word}" for word in words]
         return self
@@ -79,7 +80,7 @@ class Command:
     def word(self, name, value):
         if name in ("planner", "planners"):
             return self.planner(value)
-        if name in _DOCUMENTS:
+        if name in DOCUMENTS:
             return self.file(value, name)
         if isinstance(value, dict):  # such as a schedule and its parameters
             value = dict(value)

@@ -1,6 +1,7 @@
 """The Python package, which runs the built program: `package_test.py PROGRAM`."""
 
 import doctest
+import inspect
 import json
 import os
 import pickle
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+import typing
 import unittest
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
@@ -260,6 +262,17 @@ class Package(unittest.TestCase):
         with self.assertRaisesRegex(sc.Error, "unknown option '--colour'"):
             sc.plan("vgg16", "dgx-1-v100", "uniform", colour="red")
 
+    def test_options_are_in_the_signatures(self):
+        for function, command in ((sc.plan, "plan"), (sc.bounds, "simulate"), (sc.study, "run")):
+            told = {each["name"].strip("-").replace("-", "_") for each in typed("help", command)["options"]}
+            shown = inspect.signature(function).parameters
+            self.assertLessEqual(told - {"help", "json"}, shown.keys())
+            self.assertNotIn(inspect.Parameter.VAR_KEYWORD, [each.kind for each in shown.values()])
+            self.assertTrue(typing.get_type_hints(function)["return"])
+        self.assertIn("microbatches: microbatches in an iteration", sc.plan.__doc__)
+        with self.assertRaisesRegex(sc.Error, "unknown option '--microbatchs' .did you mean '--microbatches'"):
+            sc.plan("vgg16", "dgx-1-v100", "uniform", microbatchs=4)
+
     def test_options_are_those_of_the_command_line(self):
         planning = sc.plan(MODEL, PLATFORM, "uniform", microbatches=4, schedule={"name": "gpipe"}, memory="keep",
                            set={"uniform.replicas": 1, "platform.device_kinds.K.memory": "2 GiB"},
@@ -304,10 +317,12 @@ class Package(unittest.TestCase):
         largest = sc.max_batch(MODEL, PLATFORM, "uniform", microbatches=4)
         self.assertIsInstance(largest, types.LargestSize)
         self.assertGreater(largest.microbatch_size, 1)
-        study = sc.study({"schema": "stagecraft/study/1", "study": "two",
-                          "base": {"model": "vgg16", "platform": "dgx-1-v100"},
-                          "matrix": {"planner": ["uniform", "gpipe"]}})
-        self.assertEqual([row["planner"] for row in study.rows], ["uniform", "gpipe"])
+        planners = {"schema": "stagecraft/study/1", "study": "planners",
+                    "base": {"model": "vgg16", "platform": "dgx-1-v100"},
+                    "matrix": {"planner": ["uniform", "gpipe", "data-parallel"]}}
+        self.assertEqual([row["planner"] for row in sc.study(planners).rows], ["uniform", "gpipe", "data-parallel"])
+        some = sc.study(planners, filter=["planner=uniform", "planner=gpipe"])
+        self.assertEqual([row["planner"] for row in some.rows], ["uniform", "gpipe"])
 
     def test_eight_threads(self):
         expected = sc.simulate(sc.plan("vgg16", "dgx-1-v100", "gpipe")).iteration_time_s
@@ -410,6 +425,13 @@ class Schemas(unittest.TestCase):
         run = subprocess.run([sys.executable, str(ROOT / "python" / "make_types.py"), "--check"], capture_output=True,
                              text=True)
         self.assertEqual(run.returncode, 0, run.stderr + "; python3 python/make_types.py writes them")
+
+
+class Functions(unittest.TestCase):
+    def test_the_functions_have_the_options_of_the_program(self):
+        run = subprocess.run([sys.executable, str(ROOT / "python" / "make_functions.py"), PROGRAM, "--check"],
+                             capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr + "; python3 python/make_functions.py PROGRAM writes them")
 
 
 class Outputs(doctest.OutputChecker):

@@ -55,6 +55,11 @@ TEST_CASE("command line: help and version are results") {
   CHECK(run({"help"}).out == help.out);
   CHECK(run({"help", "schema"}).out == run({"schema", "--help"}).out);
   CHECK(Json::parse(run({"help", "schema", "--json"}).out).contains("help"));
+  const Json options = Json::parse(run({"help", "run", "--json"}).out).at("options");
+  const auto filter = std::ranges::find(options, "--filter", [](const Json& option) { return option.at("name"); });
+  REQUIRE(filter != options.end());
+  CHECK(filter->at("repeated") == true);
+  CHECK(filter->at("takes_value") == true);
   CHECK(
       run({"help", "shcema"}).err.starts_with("stagecraft: error: unknown command 'shcema' (did you mean 'schema'? "));
   CHECK(run({"--version"}).out.starts_with("stagecraft "));
