@@ -33,6 +33,12 @@ class Value:
     _constants = {}  # keys that always have the same value
     _shape = {}  # by key: the attribute, and what its value is like (`_read`); keys that are not here are plain
 
+    def __init_subclass__(cls):
+        cls.__hash__ = Value.__hash__  # not that of a dataclass, which fails for dicts in it
+
+    def __hash__(self):
+        return hash((type(self), *(_hash(getattr(self, attribute)) for attribute, _, _ in self._fields())))
+
     @classmethod
     def from_json(cls, document):
         """The value of a JSON document (dicts, lists, texts, numbers)."""
@@ -122,6 +128,13 @@ class Picture(Drawing):
 class Page(Drawing):
     def _repr_html_(self):
         return f'<iframe srcdoc="{html.escape(self)}" width="100%" height="720" style="border: 0"></iframe>'
+
+
+def _hash(value):
+    """Equal for equal values, as the order of a dict makes none different."""
+    if isinstance(value, dict):
+        return hash(frozenset((key, _hash(each)) for key, each in value.items()))
+    return hash(tuple(map(_hash, value)) if isinstance(value, (list, tuple)) else value)
 
 
 def plain(value):

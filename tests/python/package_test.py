@@ -80,6 +80,16 @@ class Package(unittest.TestCase):
         with self.assertRaisesRegex(sc.Error, "no key 'colour'"):
             types.Model.from_json({**MODEL, "colour": "red"})
 
+    def test_equal_values_have_equal_hashes(self):
+        planning = sc.plan("vgg16", "dgx-1-v100", "uniform", schedule={"name": "1f1b-star", "release": "asap"})
+        plan = planning.plan
+        schedule = dict(reversed(plan.schedule.items()))
+        same = replace(types.Plan.from_json(plan.to_json()), schedule=schedule, microbatches=float(plan.microbatches))
+        self.assertEqual({plan: "kept"}[same], "kept")
+        self.assertNotIn(replace(plan, microbatches=plan.microbatches + 1), {plan})
+        self.assertEqual(hash(planning), hash(types.Planning.from_json(planning.to_json())))
+        self.assertEqual(len({types.Model.from_json(MODEL), types.Model.from_json(MODEL)}), 1)
+
     def test_models_and_platforms_may_be_values_and_documents(self):
         model = types.Model.from_json(MODEL)
         one = sc.plan(model, PLATFORM, "uniform", microbatches=4)
