@@ -1,8 +1,9 @@
 """Helpers: processes of `stagecraft serve`, each of which answers one call at a time.
 
 A helper is started with posix_spawn, never by a fork of this process, and in a process group of its own, so that Ctrl-C
-reaches Python alone. Calls of several threads take a helper each. A call that is broken off, by an exception or Ctrl-C,
-kills its helper with all that it has started; the next call starts another one.
+reaches Python alone. Calls of several threads take a helper each, and as many as there are processors wait for the next
+calls. A call that is broken off, by an exception or Ctrl-C, kills its helper with all that it has started; the next call
+starts another one.
 """
 
 import atexit
@@ -117,11 +118,13 @@ class Helper:
 
 
 class _Pool:
-    """The helpers that wait for a call."""
+    """The helpers that wait for a call, not more of them than there are processors."""
+
+    _most = os.cpu_count() or 1
 
     def __init__(self):
         self._lock = threading.Lock()
-        self._idle = []
+        self._idle = []  # the one that has waited longest first
 
     @contextmanager
     def helper(self):
@@ -133,6 +136,9 @@ class _Pool:
             raise
         with self._lock:
             self._idle.append(helper)
+            surplus = self._idle.pop(0) if len(self._idle) > self._most else None
+        if surplus is not None:
+            surplus.kill()
 
     def _take(self, wanted):
         """A helper that was started in such surroundings, or a new one. Others are of no more use."""

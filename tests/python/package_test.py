@@ -1,5 +1,6 @@
 """The Python package, which runs the built program: `package_test.py PROGRAM`."""
 
+import contextlib
 import doctest
 import inspect
 import json
@@ -348,6 +349,13 @@ class Package(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(found, [expected] * 24)
+
+    def test_no_more_helpers_wait_than_there_are_processors(self):
+        _helper._pool.end()
+        with contextlib.ExitStack() as calls:
+            helpers = [calls.enter_context(_helper._pool.helper()) for _ in range(os.cpu_count() + 1)]
+        self.assertEqual(len(_helper._pool._idle), os.cpu_count())
+        self.assertEqual([each.is_alive() for each in helpers], [True] * os.cpu_count() + [False])
 
     def test_an_interrupt_ends_the_call_and_its_helper(self):
         script = ("import sys; sys.path.insert(0, sys.argv[1]); import stagecraft as sc\n"
