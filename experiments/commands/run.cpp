@@ -88,6 +88,15 @@ void check_filters(const Expansion& expansion, const RunChoices& choices) {
   throw InputError("no cell of the study passes all filters", {"", 0, 0, "--filter"}, "--dry-run shows the cells");
 }
 
+/// Refuses jobs of Slurm for a study that names texts of a request: they would not have them.
+void refuse_given_files(const Manifest& manifest) {
+  for (const StudyFile& file : manifest.files) {
+    if (GivenFiles::find(file.path) == nullptr) continue;
+    throw InputError("is no file, so that jobs of Slurm cannot read it", {file.path, 0, 0, ""},
+                     "write it to a file, and name that in the study");
+  }
+}
+
 std::vector<std::string> command_of(const RunOptions& options) {
   std::vector<std::string> command{"stagecraft", "run", options.study};
   if (options.executor != "local") command.insert(command.end(), {"--executor", options.executor});
@@ -162,6 +171,7 @@ Answer answer_run(const RunOptions& options, const Settings& settings) {
   for (const std::string& warning : expansion.warnings) settings.say("warning: " + options.study + ": " + warning);
   check_filters(expansion, choices);
   const Manifest manifest = make_manifest(study, expansion, command_of(options));
+  if (choices.executor == ExecutorChoice::Slurm) refuse_given_files(manifest);
   refuse_common_problem(study, manifest, choices);
   for (const std::string& problem : problems_of_values(manifest, wanted_cells(manifest, choices))) {
     settings.say("warning: cells with this value are invalid: " + problem);

@@ -45,7 +45,8 @@ std::string find_named(const NamedFile& file, const fs::path& folder) {
   if (kind == "platform") return find_input(name, InputKind::Platform, folder.string());
   const std::string path = (folder / (kind == "planner" ? name.substr(std::string("exec:").size()) : name)).string();
   std::error_code ignored;
-  if (!fs::exists(path, ignored)) throw InputError("no such file", {path, 0, 0, ""});
+  if (GivenFiles::find(path) == nullptr && !fs::exists(path, ignored))
+    throw InputError("no such file", {path, 0, 0, ""});
   return path;
 }
 
@@ -63,7 +64,9 @@ StudyFile read_named(const NamedFile& file, const fs::path& folder) {
   if (!is_file && find_model(name, {}, folder.string()).is_network) return {kind, name, "", sha256(name), true};
   const std::string path = find_named(file, folder);
   const bool is_network = kind == "model" && is_model_of_network({path, read_text_file(path)});
-  return {kind, name, fs::absolute(path).lexically_normal().string(), hash_of(kind, path), is_network};
+  const bool is_given = GivenFiles::find(path) != nullptr;
+  return {kind, name, is_given ? path : fs::absolute(path).lexically_normal().string(), hash_of(kind, path),
+          is_network};
 }
 
 std::string cell_key(const Cell& cell, const std::map<NamedFile, std::string>& hashes) {

@@ -111,9 +111,10 @@ def check(plan: Document, **options) -> dict:
 
 
 def study(study: Document, out: Union[str, os.PathLike, None] = None, **options) -> results.Study:
-    """Runs a study: the name of a shipped one, a path, or a JSON document, which names files of models and platforms.
-    Options are those of `stagecraft run`. Results are kept in the folder `out`, where `resume=True` goes on with a
-    study that was begun; without `out` they are read and removed. Returns a `stagecraft.results.Study`."""
+    """Runs a study: the name of a shipped one, a path, or a JSON document, whose models, platforms and events may be
+    values, too; the results call those `<NAME>`. Options are those of `stagecraft run`. Results are kept in the folder
+    `out`, where `resume=True` goes on with a study that was begun; without `out` they are read and removed. Returns a
+    `stagecraft.results.Study`."""
     if out is None:
         with tempfile.TemporaryDirectory() as folder:
             return _run_study(study, Path(folder) / "out", options)
@@ -122,7 +123,7 @@ def study(study: Document, out: Union[str, os.PathLike, None] = None, **options)
 
 def _run_study(study, out, options):
     command = Command("run")
-    command.words.append(command.file(study, "study"))
+    command.words.append(command.file(command.study(study), "study"))
     command.add({"out": out, **options}).run()
     try:
         return results.read(out)

@@ -9,7 +9,7 @@ from functools import partial
 
 from ._errors import Error
 from ._helper import call
-from ._values import json_text
+from ._values import Value, json_text, plain
 from .types import Plan, Planning, Request
 
 REPEATED = ("model", "set", "speed", "filter", "sbatch")  # options that are given once for each value; others have lists with commas
@@ -39,10 +39,22 @@ class Command:
         if isinstance(value, (str, os.PathLike)):
             path = os.fspath(value)
             return "./" + path if path.startswith("-") else path  # no option
-        while f"<{name}>" in self.files:
+        text = json_text(value, indent=1)
+        while self.files.get(f"<{name}>", text) != text:
             name += "'"
-        self.files[f"<{name}>"] = json_text(value, indent=1)
+        self.files[f"<{name}>"] = text
         return f"<{name}>"
+
+    def study(self, value, key=None):
+        """A study with names of files in place of the models, platforms and events in it that are values."""
+        if isinstance(value, (list, tuple)):
+            return [self.study(each, key) for each in value]
+        if key in DOCUMENTS and isinstance(value, (dict, Value, os.PathLike)):
+            own = plain(value).get(key) if isinstance(value, (dict, Value)) else None
+            return self.file(value, own if isinstance(own, str) else key)
+        if isinstance(value, dict):
+            return {each: self.study(inner, each) for each, inner in value.items()}
+        return value
 
     def planner(self, value):
         """The word for a planner: its name, or that of a function."""

@@ -429,9 +429,10 @@ def study(study: Document, out: Union[str, os.PathLike, None] = None, *, resume:
           workers: Optional[Setting] = None, executor: Optional[Setting] = None, sbatch: Optional[Items] = None,
           cells_per_task: Optional[Setting] = None, shard: Optional[Setting] = None, set: Optional[Items] = None,
           filter: Optional[Items] = None, dry_run: bool = False, no_timings: bool = False) -> results.Study:
-    """Runs a study: the name of a shipped one, a path, or a JSON document, which names files of models and platforms.
-    Options are those of `stagecraft run`. Results are kept in the folder `out`, where `resume=True` goes on with a
-    study that was begun; without `out` they are read and removed. Returns a `stagecraft.results.Study`.
+    """Runs a study: the name of a shipped one, a path, or a JSON document, whose models, platforms and events may be
+    values, too; the results call those `<NAME>`. Options are those of `stagecraft run`. Results are kept in the folder
+    `out`, where `resume=True` goes on with a study that was begun; without `out` they are read and removed. Returns a
+    `stagecraft.results.Study`.
 
     The options, in the words of `stagecraft run --help`:
 

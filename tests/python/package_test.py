@@ -335,6 +335,26 @@ class Package(unittest.TestCase):
         some = sc.study(planners, filter=["planner=uniform", "planner=gpipe"])
         self.assertEqual([row["planner"] for row in some.rows], ["uniform", "gpipe"])
 
+    def test_a_study_of_values(self):
+        model = types.Model.from_json(MODEL)
+        slower = replace(model, model="slower", layers=tuple(replace(each, forward_s=1.0) for each in model.layers))
+        events = {"schema": "stagecraft/events/1", "events": [{"at": "0 s", "device": "gpu0", "slowdown": 2}]}
+        study = {"schema": "stagecraft/study/1", "study": "values",
+                 "base": {"platform": types.Platform.from_json(PLATFORM), "planner": "uniform", "microbatches": 4},
+                 "matrix": {"model": [model, slower, "vgg16"]}, "include": [{"model": model, "events": events}]}
+        with tempfile.TemporaryDirectory() as folder:
+            rows = sc.study(study, out=folder, filter="model=<toy>").rows
+            self.assertEqual([(row["model"], row["platform"]) for row in rows], [("<toy>", "<pair>")] * 2)
+            planning = sc.plan(model, PLATFORM, "uniform", microbatches=4)
+            times = [sc.simulate(planning, **more).iteration_time_s for more in ({}, {"events": events})]
+            self.assertEqual([row["iteration_time_s"] for row in rows], times)
+            self.assertLess(*times)
+            again = sc.study(study, out=folder, resume=True)
+            self.assertEqual([row["model"] for row in again.rows], ["<toy>", "<slower>", "vgg16", "<toy>"])
+            self.assertEqual(sc.results.read(folder).rows, again.rows)
+            with self.assertRaisesRegex(sc.Error, "the folder contains results of another study"):
+                sc.study({**study, "matrix": {"model": [{**MODEL, "input": 1}]}}, out=folder, resume=True)
+
     def test_eight_threads(self):
         expected = sc.simulate(sc.plan("vgg16", "dgx-1-v100", "gpipe")).iteration_time_s
         found = []
