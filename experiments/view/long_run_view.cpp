@@ -26,14 +26,23 @@ std::string repetition_text(const Repetition& own) {
                      own.is_exact ? "" : "; transfers share links");
 }
 
+std::string difference_text(double difference) {
+  constexpr double kRounding = 1e-6;
+  return fmt::format("; figures of the whole run differ by at most {:.1g} of themselves{}", difference,
+                     difference > kRounding ? ", so it has another rhythm" : "");
+}
+
 }  // namespace
 
-std::string long_run_line(const std::optional<LongRun>& run) {
-  if (!run || run->why() == WholeBecause::Recorded || run->why() == WholeBecause::Changes) return "";
+std::string long_run_line(const std::optional<LongRun>& run, bool is_asked) {
+  if (!run)
+    return is_asked ? fmt::format("simulated whole, as all runs of fewer than {} microbatches\n", kLeastLongRun) : "";
+  const bool is_clear = run->why() == WholeBecause::Recorded || run->why() == WholeBecause::Changes;
+  if (is_clear && !is_asked) return "";
   const Repetition* own = run->repetition();
   std::string text = own != nullptr ? "steady state: " + repetition_text(*own)
                                     : std::string("simulated whole: ") + reason(*run->why());
-  if (run->difference) text += fmt::format("; the whole run differs by at most {:.1g}", *run->difference);
+  if (run->difference) text += difference_text(*run->difference);
   return text + "\n";
 }
 

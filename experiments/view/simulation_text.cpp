@@ -199,7 +199,8 @@ std::string simulation_text(const Simulation& simulation, const Plan& plan, cons
                             const Explanation& explanation, bool timings) {
   const Report& report = simulation.report;
   std::string text = headline_text(simulation, plan) + rates_line(simulation) + cost_line(simulation.cost) +
-                     updates_text(simulation.updates) + convergence_text(report) + long_run_line(simulation.long_run) +
+                     updates_text(simulation.updates) + convergence_text(report) +
+                     long_run_line(simulation.long_run, simulation.choices.verifies_repetition) +
                      iterations_text(report) + events_text(simulation, platform) + replanning_text(simulation) +
                      overflow_text(report, platform, explanation.remedies) + "\n" + device_table(report, platform) +
                      bottleneck_text(report, platform, explanation) + "\n" +
