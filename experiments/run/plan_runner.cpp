@@ -28,8 +28,8 @@ namespace {
 /// Microbatches of a window of the report, unless a re-planner has windows.
 constexpr std::int64_t kReportWindow = 256;
 
-/// Microbatches beyond those of a short run at which the bound of a long one is taken.
-constexpr std::int64_t kBoundAt = 128;
+/// Microbatches on stages, together, beyond those of a short run at which the bound of a long one is taken.
+constexpr std::int64_t kBoundAt = 32'768;
 
 Events events_of(const SimulationChoices& choices) {
   return choices.noise_seed ? with_noise_seed(choices.events, *choices.noise_seed) : choices.events;
@@ -122,7 +122,8 @@ std::optional<LowerBound> PlanRunner::bound(EngineChoice engine) const {
       const RunLength length{microbatches, 0};
       return bound_of(with_length(graph_, platform_, run_, length), length, shares_links);
     };
-    const std::int64_t further = std::min(repetition.count - 1, kBoundAt / repetition.microbatches());
+    const std::int64_t further =
+        std::min(repetition.count - 1, kBoundAt / (repetition.microbatches() * std::ssize(run_.kept->plan.stages)));
     std::optional<LowerBound> bound = at(repetition.longer + further * repetition.microbatches());
     const std::optional<LowerBound> shorter = at(repetition.shorter + further * repetition.microbatches());
     if (!bound || !shorter || !program_.synchronous) return bound;

@@ -85,7 +85,8 @@ std::optional<RunOutcome> RepeatedRun::attempt(const ShortRun& run, std::int64_t
   shorter_ = run({length, 0});
   longer_ = run({length + more, 0});
   const Timeline& record = longer_.record.timeline;
-  const std::optional<RepeatedState> state = repeated_state(shorter_.record.timeline, record);
+  const RunClock clock = evaluated == nullptr ? RunClock::Sums : RunClock::SimGrid;
+  const std::optional<RepeatedState> state = repeated_state(shorter_.record.timeline, record, clock);
   if (!state) return std::nullopt;
   repetition_ = {.shorter = length,
                  .longer = length + more,
@@ -113,7 +114,8 @@ std::optional<RunOutcome> RepeatedRun::find(const ShortRun& run, const Evaluated
     const Timeline& longer = longer_.record.timeline;
     const std::int64_t each = std::ssize(longer) / length + 1;  // at least of a microbatch
     most = std::min(most, kMostOperations / each);
-    const std::optional<std::int64_t> steps = repeating_steps(shorter_.record.timeline, longer);
+    const std::optional<std::int64_t> steps =
+        repeating_steps(shorter_.record.timeline, longer, evaluated == nullptr ? RunClock::Sums : RunClock::SimGrid);
     if (!steps || *steps == 1 || !is_short(length, *steps)) continue;
     if (auto outcome = attempt(run, length, *steps, evaluated)) return outcome;
   }

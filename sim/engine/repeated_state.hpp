@@ -8,6 +8,10 @@
 
 namespace stagecraft {
 
+/// How dates of two runs are compared: as sums of the same times, rounded in another order, or where transfers share
+/// links as SimGrid's clock knows them (`date_noise`).
+enum class RunClock : std::uint8_t { Sums, SimGrid };
+
 /// What two runs of one plan have in common, of which the longer one has some more microbatches. Until one instant both
 /// do the same. And from another instant on, the longer one does what the shorter one does, but later.
 ///
@@ -26,19 +30,21 @@ struct RepeatedState {
   [[nodiscard]] double times() const { return (until - from) / period + 1.0; }
 };
 
-/// Compares the two runs, dates within `date_noise`. None if the longer one does not end later, if it does at its end
-/// something else than the shorter one, or if the two parts do not overlap for two periods. If they do, the longer run
-/// does three times what it does in a period, and comes into the state again before it ends otherwise than a still
-/// longer one.
+/// Compares the two runs. None if the longer one does not end so much later that a millionth of it is more than the
+/// noise of their dates, if it does at its end something else than the shorter one, or if the two parts do not overlap
+/// for two periods. If they do, the longer run does three times what it does in a period, and comes into the state again
+/// before it ends otherwise than a still longer one.
 /// **Requires** whole runs of one plan on one engine, without events.
 /// **Cost** O(operations · log(kinds of operations)).
-[[nodiscard]] std::optional<RepeatedState> repeated_state(const Timeline& shorter, const Timeline& longer);
+[[nodiscard]] std::optional<RepeatedState> repeated_state(const Timeline& shorter, const Timeline& longer,
+                                                          RunClock clock);
 
 /// The number of times that the longer run has to be longer so that it may pass through one state twice: the least one
 /// after which, in the middle of the shorter run, everything comes again and later by the same. None if there is none
 /// up to a third of what both runs begin with. **Requires** as `repeated_state`. **Cost** O(operations) times the
 /// number, at worst.
-[[nodiscard]] std::optional<std::int64_t> repeating_steps(const Timeline& shorter, const Timeline& longer);
+[[nodiscard]] std::optional<std::int64_t> repeating_steps(const Timeline& shorter, const Timeline& longer,
+                                                          RunClock clock);
 
 /// Whether both runs do the same at the same dates.
 [[nodiscard]] bool are_alike(const Timeline& a, const Timeline& b);
