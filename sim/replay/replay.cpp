@@ -5,6 +5,7 @@
 #include "sim/engine/run_recorder.hpp"
 #include "sim/engine/summary.hpp"
 #include "sim/replay/records.hpp"
+#include "sim/replay/simgrid_network.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -19,6 +20,7 @@ namespace {
 constexpr std::size_t kChunkEntries = 4096;
 constexpr std::uint64_t kSpansBetweenLooks = 4096;  // between two looks at the wall clock
 constexpr std::chrono::milliseconds kProgressInterval(100);
+constexpr std::uint64_t kMostTried = 20'000;  // spans of a run that may need SimGrid yet: some 20 ms
 
 /// The child's side: folds the spans into a report, and sends it with the record of the run and the progress if they
 /// are wanted.
@@ -99,18 +101,21 @@ void run_in_child(const Platform& platform, const std::function<OpSource()>& mak
   throw InternalError(message);
 }
 
-ReplayOutcome replay_in_place(const Platform& platform, const std::function<OpSource()>& make_source,
-                              const Events& events, const ReplayOptions& options) {
+ReplayOutcome replay_in_place(const Platform& platform, OpSource source, const Events& events,
+                              const ReplayOptions& options, bool may_start) {
   ReplayOutcome outcome;
   Summary summary(platform, options.measurement, true);
   RunSink sink = summed_up_by(summary);
   RunRecorder recorder(platform, outcome.record, options.record);
+  std::uint64_t spans = 0;
   sink.span = [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
+    if (!may_start && ++spans > kMostTried) throw EngineNeeded();
     summary.add(span, op, deltas);
     recorder.add(span, op, deltas);
   };
   const auto hear = [&](const OpGraph& window) { recorder.add(window); };
-  replay_here(platform, announced_to(hear, announced_to(summary, make_source())), events, sink);
+  source = announced_to(hear, announced_to(summary, std::move(source)));
+  replay_here(platform, std::move(source), events, sink, may_start);
   recorder.finish();
   outcome.report = summary.finish();
   return outcome;
@@ -120,7 +125,7 @@ ReplayOutcome replay_in_place(const Platform& platform, const std::function<OpSo
 
 ReplayOutcome replay(const Platform& platform, const std::function<OpSource()>& make_source, const Events& events,
                      const ReplayOptions& options) {
-  if (options.in_place) return replay_in_place(platform, make_source, events, options);
+  if (options.in_place) return replay_in_place(platform, make_source(), events, options, true);
   ChildProcess child([&](FrameSender& sender) { run_in_child(platform, make_source, events, options, sender); });
   ReplayOutcome outcome;
   bool is_complete = false;
@@ -138,6 +143,15 @@ ReplayOutcome replay(const Platform& platform, const std::function<OpSource()>& 
   const ChildEnd end = child.wait();
   if (!is_complete) fail(end);
   return outcome;
+}
+
+std::optional<ReplayOutcome> replay_without_engine(const Platform& platform, OpSource source, const Events& events,
+                                                   const ReplayOptions& options) {
+  try {
+    return replay_in_place(platform, std::move(source), events, options, false);
+  } catch (const EngineNeeded&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace stagecraft

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 namespace stagecraft {
 
@@ -45,8 +46,16 @@ struct ReplayOutcome {
 [[nodiscard]] ReplayOutcome replay(const Platform& platform, const std::function<OpSource()>& make_source,
                                    const Events& events, const ReplayOptions& options);
 
+/// The same in this process, for a short run that does not need SimGrid because no transfers share a link. None for
+/// another run, of which the source may have given a part.
+/// **Throws** as `replay`.
+[[nodiscard]] std::optional<ReplayOutcome> replay_without_engine(const Platform& platform, OpSource source,
+                                                                 const Events& events, const ReplayOptions& options);
+
 /// The same in this process. Every span goes to `sink`, in the order of the starts.
-/// **Throws** InternalError if operations are left that can never start, or SimGrid has run in this process before.
-void replay_here(const Platform& platform, OpSource source, const Events& events, const RunSink& sink);
+/// **Throws** InternalError if operations are left that can never start, or SimGrid has run in this process before;
+/// EngineNeeded where SimGrid would have to start and may not.
+void replay_here(const Platform& platform, OpSource source, const Events& events, const RunSink& sink,
+                 bool may_start = true);
 
 }  // namespace stagecraft

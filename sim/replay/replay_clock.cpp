@@ -5,8 +5,8 @@
 
 namespace stagecraft {
 
-ReplayClock::ReplayClock(const Platform& platform, const Events& events)
-    : network_(*this), ways_(platform, events, network_), transfers_(network_, agenda_) {}
+ReplayClock::ReplayClock(const Platform& platform, const Events& events, bool may_start)
+    : network_(*this, may_start), ways_(platform, events, network_), transfers_(network_, agenda_) {}
 
 void ReplayClock::run(Executor& executor) {
   executor_ = &executor;

@@ -21,8 +21,8 @@ namespace stagecraft {
 /// happen in their order.
 class ReplayClock final : public Clock, private NetworkListener {
  public:
-  /// `platform` must outlive the clock.
-  ReplayClock(const Platform& platform, const Events& events);
+  /// `platform` must outlive the clock. `may_start`: as for FlowNetwork.
+  ReplayClock(const Platform& platform, const Events& events, bool may_start);
 
   [[nodiscard]] Seconds now() const override { return agenda_.now(); }
   void complete_at(Start start, Seconds at) override;

@@ -8,8 +8,8 @@
 
 namespace stagecraft {
 
-void replay_here(const Platform& platform, OpSource source, const Events& events, const RunSink& sink) {
-  ReplayClock clock(platform, events);
+void replay_here(const Platform& platform, OpSource source, const Events& events, const RunSink& sink, bool may_start) {
+  ReplayClock clock(platform, events, may_start);
   Executor executor(platform, std::move(source), events, sink, clock);
   clock.run(executor);
   if (!executor.is_finished()) {

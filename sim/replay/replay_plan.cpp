@@ -15,8 +15,13 @@ ReplayOutcome replay_plan(const LayerGraph& graph, const Platform& platform, con
 
 ReplayOutcome replay_program(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                              const LowerOptions& options, const Events& events, ReplayOptions replay_options) {
-  const LoweredRun run = lower(graph, platform, program, options);
+  LoweredRun run = lower(graph, platform, program, options);
   replay_options.measurement = run.measurement;
+  if (!options.replanning && !replay_options.in_place) {  // a planner is asked once
+    auto outcome = replay_without_engine(platform, run.source, events, replay_options);
+    if (outcome) return *std::move(outcome);
+    run = lower(graph, platform, program, options);
+  }
   // The child has a copy of the lowering and pulls the windows from it. In this process the source is not used.
   return replay(platform, [&] { return run.source; }, events, replay_options);
 }

@@ -204,9 +204,10 @@ class FlowNetwork::World {
   bool is_cancelling_ = false;
 };
 
-FlowNetwork::FlowNetwork(NetworkListener& listener) : listener_(listener) {}
+FlowNetwork::FlowNetwork(NetworkListener& listener, bool may_start) : listener_(listener), may_start_(may_start) {}
 
 FlowNetwork::World& FlowNetwork::world() {
+  if (world_ == nullptr && !may_start_) throw EngineNeeded();
   if (world_ == nullptr)
     world_ = new World(listener_, is_dense_);  // NOLINT(cppcoreguidelines-owning-memory): see `world_`
   return *world_;

@@ -26,6 +26,9 @@ class NetworkListener {
   virtual void on_settled() = 0;
 };
 
+/// Is thrown in place of a start of SimGrid where that is not wanted.
+struct EngineNeeded {};
+
 /// Flows that share links by max-min fairness, and alarms. This is everything that a replay needs from SimGrid, and the
 /// only class that uses it. A flow has no latency: it has its fair share of bandwidth from its start to its end.
 ///
@@ -34,8 +37,8 @@ class NetworkListener {
 /// no state.
 class FlowNetwork {
  public:
-  /// `listener` must outlive the network.
-  explicit FlowNetwork(NetworkListener& listener);
+  /// `listener` must outlive the network. Without `may_start` the first flow or alarm **throws** EngineNeeded.
+  explicit FlowNetwork(NetworkListener& listener, bool may_start = true);
   ~FlowNetwork() = default;
   FlowNetwork(const FlowNetwork&) = delete;
   FlowNetwork& operator=(const FlowNetwork&) = delete;
@@ -75,6 +78,7 @@ class FlowNetwork {
   [[nodiscard]] World& world();
 
   NetworkListener& listener_;
+  bool may_start_;
   bool is_dense_ = false;
   World* world_ =
       nullptr;  ///< SimGrid's state lasts as long as the process: taken down after an exception it would crash

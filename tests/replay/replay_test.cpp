@@ -243,5 +243,25 @@ TEST_CASE("replay: a process runs one replay in place whose transfers meet, and 
   CHECK(child.receive().value().bytes.find("one SimGrid engine") != std::string::npos);
 }
 
+TEST_CASE("replay: a short run whose transfers never meet needs no SimGrid") {
+  const LinkSpec link{BytesPerSecond(1e9), Seconds(0), Duplex::Full, Sharing::Fair};
+  const Platform two = Wiring(2).connect(0, 1, link).build();
+  ReplayOptions wanted;
+  wanted.record = RecordPart::All;
+  Work work(2);
+  work.send(0, 1, 1000);
+  const auto alone = replay_without_engine(two, single_window(work.finished()), {}, wanted);
+  REQUIRE(alone);
+  const ReplayOutcome in_child = replay(two, [&] { return single_window(work.finished()); }, {}, wanted);
+  CHECK(alone->report == in_child.report);
+  CHECK(alone->record.timeline == in_child.record.timeline);
+  work.send(0, 1, 1000);
+  CHECK_FALSE(replay_without_engine(two, single_window(work.finished()), {}, wanted));
+  Work many(2);
+  for (int i = 0; i < 20'001; ++i) many.send(0, 1, 0);
+  CHECK_FALSE(replay_without_engine(two, single_window(many.finished()), {}, wanted));
+  CHECK_FALSE(has_lasting_state());
+}
+
 }  // namespace
 }  // namespace stagecraft::replay_test
