@@ -32,8 +32,8 @@ struct RepeatedState {
 
 /// Compares the two runs. None if the longer one does not end so much later that a millionth of it is more than the
 /// noise of their dates, if it does at its end something else than the shorter one, or if the two parts do not overlap
-/// for two periods. If they do, the longer run does three times what it does in a period, and comes into the state again
-/// before it ends otherwise than a still longer one.
+/// for two periods. If they do, the longer run does three times what it does in a period, and comes into the state
+/// again before it ends otherwise than a still longer one.
 /// **Requires** whole runs of one plan on one engine, without events.
 /// **Cost** O(operations · log(kinds of operations)).
 [[nodiscard]] std::optional<RepeatedState> repeated_state(const Timeline& shorter, const Timeline& longer,

@@ -80,7 +80,7 @@ TEST_CASE("ledger: equals the replay where every kind and size has figures of it
   int both_kinds = 0;
   int parts = 0;
   int matters = 0;
-  for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint32_t seed = 1; seed <= testing::random_cases(300U); ++seed) {
     CAPTURE(seed);
     RandomCase random = random_case(seed);
     if (seed % 2 == 0) testing::share_tensors(random.graph, seed, 100'000);
@@ -98,9 +98,9 @@ TEST_CASE("ledger: equals the replay where every kind and size has figures of it
     CHECK(own == replayed(random));
     matters += own != in_proportion ? 1 : 0;
   }
-  CHECK(both_kinds > 50);
-  CHECK(parts > 20);
-  CHECK(matters > 200);
+  CHECK(both_kinds > testing::random_cases(50));
+  CHECK(parts > testing::random_cases(20));
+  CHECK(matters > testing::random_cases(200));
 }
 
 TEST_CASE("ledger: a swapped stash counts while it is on the device, so a plan that runs is not refused") {

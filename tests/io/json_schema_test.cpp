@@ -44,6 +44,11 @@ class Validator {
   explicit Validator(const Json& schema) {
     valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(schema), schema_);
   }
+  /// That of a format, read once for all tests.
+  static Validator& of(const std::string& format) {
+    static std::map<std::string, Validator> known;
+    return known.try_emplace(format, Json::parse(json_schema(format))).first->second;
+  }
 
   /// The first problem with its place; empty if there are none.
   [[nodiscard]] std::string refusal(const Json& value) {
@@ -153,8 +158,7 @@ TEST_CASE("json schema: every shipped and example file passes its schema and its
       FAIL_CHECK("the format '" << format << "' has no file in sim/io/schemas");
       continue;
     }
-    Validator validator(Json::parse(json_schema(format)));
-    CHECK(validator.refusal(as_json(read_text_file(path.string()), path.string())) == "");
+    CHECK(Validator::of(format).refusal(as_json(read_text_file(path.string()), path.string())) == "");
     const auto reader = readers().find(format);
     if (reader != readers().end()) CHECK_NOTHROW(reader->second(path));
   }
@@ -232,24 +236,20 @@ TEST_CASE("json schema: defects that a schema can see are refused by it, too") {
   for (const auto& [file, format] : refused) {
     CAPTURE(file);
     const std::string path = (kSource / "tests/vectors/bad" / (file + ".yaml")).string();
-    Validator validator(Json::parse(json_schema(format)));
-    CHECK_FALSE(validator.refusal(as_json(read_text_file(path), path)).empty());
+    CHECK_FALSE(Validator::of(format).refusal(as_json(read_text_file(path), path)).empty());
   }
 }
 
 TEST_CASE("json schema: every request to a planner passes its schema, and its model and platform pass theirs") {
-  Validator validator(Json::parse(json_schema("request")));
-  Validator model_validator(Json::parse(json_schema("model")));
-  Validator platform_validator(Json::parse(json_schema("platform")));
   const LayerGraph toy = read_model_file((kGood / "model_toy.yaml").string()).profiles.front();
   const LayerGraph branches = read_model_file((kGood / "model_branches.yaml").string()).profiles.front();
   const auto check = [&](const PlannerQuestion& question) {
     const std::string text = write_request(question);
     const Json request = Json::parse(text);
     const auto in_order = nlohmann::ordered_json::parse(text);
-    CHECK(validator.refusal(request) == "");
-    CHECK(model_validator.refusal(request["model"]) == "");
-    CHECK(platform_validator.refusal(request["platform"]) == "");
+    CHECK(Validator::of("request").refusal(request) == "");
+    CHECK(Validator::of("model").refusal(request["model"]) == "");
+    CHECK(Validator::of("platform").refusal(request["platform"]) == "");
     CHECK(parse_model(in_order["model"].dump(), "model").profiles.front() == question.graph);
     CHECK(parse_platform(in_order["platform"].dump(), "platform") == question.platform.spec);
     return request;
@@ -282,7 +282,7 @@ TEST_CASE("json schema: every request to a planner passes its schema, and its mo
 }
 
 TEST_CASE("json schema: defects of a study that a schema can see are refused by it, too") {
-  Validator validator(Json::parse(json_schema("study")));
+  Validator& validator = Validator::of("study");
   const std::string head = "schema: stagecraft/study/1\nstudy: bad\nbase: {model: vgg16}\n";
   CHECK(validator.refusal(as_json(head, "study.yaml")) == "");
   std::istringstream lines(read_text_file((kSource / "tests/vectors/refused_studies.txt").string()));

@@ -3,6 +3,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/io/kineto_event.hpp"
+#include "tests/random_cases.hpp"
 #include "tests/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
@@ -210,6 +211,16 @@ TEST_CASE("kineto: ranks of a group as a list and as a text, and no more of them
                        doctest::Contains("expected a list of at most 1048576 bytes"), InputError);
 }
 
+KinetoEvent kernel_event(const std::string& name) {
+  KinetoEvent event;
+  event.set(KinetoField::Phase, "X");
+  event.set(KinetoField::Category, "kernel");
+  event.set(KinetoField::Name, name);
+  event.set(KinetoField::Time, 1);
+  event.set(KinetoField::Duration, 1);
+  return event;
+}
+
 TEST_CASE("kineto: names have a limit, one by one and together; those of other events have none") {
   const auto named = [](const std::string& category, const std::string& name) {
     return R"({"ph":"X","cat":")" + category + R"(","name":")" + name + R"(","pid":1,"tid":7,"ts":1,"dur":1})";
@@ -219,6 +230,14 @@ TEST_CASE("kineto: names have a limit, one by one and together; those of other e
   CHECK(parse_kineto_trace("[" + named("other", longest + "a") + "]", "a.json").names.empty());
   CHECK_THROWS_WITH_AS(static_cast<void>(parse_kineto_trace("[" + named("kernel", longest + "a") + "]", "a.json")),
                        doctest::Contains("expected a text of at most 1048576 bytes, found 1048577"), InputError);
+  KinetoCollector collector("a.json");
+  collector.add(kernel_event(longest));
+  for (int i = 1; i < 128; ++i) collector.add(kernel_event(std::to_string(1000 + i) + longest.substr(4)));
+  collector.add(kernel_event(longest));
+  CHECK(collector.trace().names.size() == 128);
+  CHECK_THROWS_WITH_AS(collector.add(kernel_event("b")), doctest::Contains("names of at most 128 MiB together"),
+                       InputError);
+  if (!testing::draws_all()) return;
   std::string events = "[" + named("kernel", longest);
   for (int i = 1; i < 128; ++i) events += "," + named("kernel", std::to_string(1000 + i) + longest.substr(4));
   CHECK(parse_kineto_trace(events + "," + named("kernel", longest) + "]", "a.json").names.size() == 128);

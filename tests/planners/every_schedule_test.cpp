@@ -4,6 +4,7 @@
 #include "sim/base/error.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/planners/saving_fixtures.hpp"
+#include "tests/random_cases.hpp"
 
 #include <doctest/doctest.h>
 
@@ -44,11 +45,13 @@ TEST_CASE("every schedule: each planner has a plan that runs, or says why not an
   const LayerGraph graph = chain({1, 2, 1, 3, 1, 2, 1, 1});
   int plans = 0;
   int refusals = 0;
+  int asked = 0;
   for (const std::size_t devices : {1, 3, 4}) {
     const Platform platform = flat_platform(devices, 1e6);
     for (const std::int64_t microbatches : {1, 7, 16}) {
       for_every_schedule([&](const ScheduleFamily& family) {
         for (const PlannerInfo* planner : all_planners()) {
+          if (!draws_all() && ++asked % 5 != 0) continue;
           CAPTURE(devices);
           CAPTURE(microbatches);
           CAPTURE(family.name);
@@ -63,8 +66,8 @@ TEST_CASE("every schedule: each planner has a plan that runs, or says why not an
       });
     }
   }
-  CHECK(plans > 300);
-  CHECK(refusals > 300);
+  CHECK(plans > (draws_all() ? 300 : 60));
+  CHECK(refusals > (draws_all() ? 300 : 60));
 }
 
 TEST_CASE("every schedule: uniform and gpipe plan for it, as refusals of others say") {

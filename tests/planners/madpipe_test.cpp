@@ -4,6 +4,7 @@
 #include "tests/planners/fixtures.hpp"
 #include "tests/planners/madpipe_chains.hpp"
 #include "tests/planners/pattern_cases.hpp"
+#include "tests/random_cases.hpp"
 #include "tests/schedule/compiled.hpp"
 
 #include <doctest/doctest.h>
@@ -127,11 +128,12 @@ TEST_CASE("madpipe: M1 at all its memories") {
   CHECK(number(tight, "achieved_period_s") <= 28.0);
 }
 
-TEST_CASE("madpipe: never worse than contiguous on 60 random chains, and every plan holds") {
+TEST_CASE("madpipe: never worse than contiguous on random chains, and every plan holds") {
   int better = 0;
-  for (unsigned seed = 1; seed <= 60; ++seed) {
+  const int chains = draws_all() ? 60 : 20;
+  for (int seed = 1; seed <= chains; ++seed) {
     CAPTURE(seed);
-    const MadPipeInstance instance = random_instance(seed, 2);
+    const MadPipeInstance instance = random_instance(static_cast<unsigned>(seed), 2);
     const PlanResult contiguous = ask("contiguous", instance);
     for (const char* mode : {"optimistic", "safe"}) {
       const PlanResult result = ask("madpipe", instance, {{"special_memory", mode}});
@@ -148,11 +150,11 @@ TEST_CASE("madpipe: never worse than contiguous on 60 random chains, and every p
       if (!flag(planned(result), "fallback")) ++better;
     }
   }
-  CHECK(better > 10);
+  CHECK(better > chains / 6);
 }
 
 TEST_CASE("madpipe: with more candidates no plan is slower, and each is valid") {
-  for (unsigned seed = 1; seed <= 40; ++seed) {
+  for (unsigned seed = 1; seed <= (draws_all() ? 40U : 10U); ++seed) {
     CAPTURE(seed);
     const MadPipeInstance instance = random_instance(seed, 4);
     const PlanResult one = ask("madpipe", instance, {{"fallback", "false"}, {"candidates", "1"}});

@@ -103,8 +103,8 @@ TEST_CASE("memory policy: a cut gets the cheapest segments to recompute, as tryi
   std::mt19937 random(1);
   std::size_t saved = 0;
   std::size_t some = 0;
-  const int rounds = random_cases(150);
-  for (int round = 0; round < rounds; ++round) {
+  const std::size_t rounds = random_cases<std::size_t>(150);
+  for (std::size_t round = 0; round < rounds; ++round) {
     CAPTURE(round);
     const LayerGraph graph = stashing_chain(random, 7 + random() % 4);
     const std::string schedule = random() % 2 == 0 ? "1f1b" : "gpipe";
@@ -134,7 +134,7 @@ TEST_CASE("memory policy: a cut gets the cheapest segments to recompute, as tryi
       some += covers_all(plan.stages[s]) ? 0 : 1;
     }
   }
-  CHECK(saved >= static_cast<std::size_t>(rounds) / 5);
+  CHECK(saved >= rounds / 5);
   CHECK(some > 0);
 }
 
@@ -164,33 +164,6 @@ TEST_CASE("memory policy: the cheapest actions are never slower than recomputing
   }
 }
 
-// Of long iterations a part is evaluated; 1024 microbatches, which no six devices take, would be refused.
-TEST_CASE(
-    "memory policy: of long iterations on shared devices the claim is the evaluation, and as good as of short ones") {
-  const PlannerInfo& uniform = find_planner("uniform");
-  for (const unsigned seed : {17U, 25U}) {  // whose plans swap
-    CAPTURE(seed);
-    std::mt19937 random(seed);
-    const LayerGraph graph = stashing_chain(random, 8 + random() % 6);
-    const Platform platform = swapping_platform(6, Bytes(4200 + 100 * (seed % 20)), 400.0);
-    const auto plan_of = [&](std::int64_t microbatches) -> std::optional<Plan> {
-      PlanRequest request =
-          request_for(uniform, graph, platform, "interleaved-1f1b", microbatches, {{"stages", "4"}, {"replicas", "3"}});
-      request.memory = MemoryPolicy::Swap;
-      const PlanResult result = plan_within_memory(uniform, request);
-      const auto* planned = std::get_if<Planned>(&result);
-      return planned != nullptr ? std::optional(planned->plan) : std::nullopt;
-    };
-    const std::optional<Plan> small = plan_of(1020);
-    const std::optional<Plan> large = plan_of(3060);
-    REQUIRE(small);
-    REQUIRE(large);
-    CHECK(count_swaps(*large) > 0);
-    CHECK(claimed_time(*large) <= claimed_time(*small) * 3.01);
-    CHECK(claimed_time(*large).value() == doctest::Approx(iteration(graph, platform, *large).value()).epsilon(1e-3));
-  }
-}
-
 TEST_CASE("memory policy: a plan that memory does not limit is the planner's under every policy") {
   std::mt19937 random(3);
   const LayerGraph graph = stashing_chain(random, 12);
@@ -210,7 +183,8 @@ TEST_CASE("memory policy: a plan that memory does not limit is the planner's und
 TEST_CASE("memory policy: a cut that fits is the answer only if the one for any memory is no faster with actions") {
   std::mt19937 random(12);
   std::size_t gained = 0;
-  for (int round = 0; round < 40; ++round) {
+  const std::size_t rounds = draws_all() ? 40 : 16;
+  for (std::size_t round = 0; round < rounds; ++round) {
     const LayerGraph graph = stashing_chain(random, 8 + random() % 6);
     const Platform platform = flat_platform(4, 1e3, Bytes(1500 + static_cast<std::int64_t>(random() % 6000)));
     for (const std::string name : {"pipedream", "pipedream-sync"}) {
@@ -232,15 +206,15 @@ TEST_CASE("memory policy: a cut that fits is the answer only if the one for any 
       if (time < evaluated_time(graph, platform, kept->plan)) ++gained;
     }
   }
-  CHECK(gained > 5);
+  CHECK(gained > rounds / 8);
 }
 
 TEST_CASE("memory policy: what any planner answers is sound, fits, and does only what is allowed") {
   std::mt19937 random(4);
   std::size_t helped = 0;
   std::size_t timed = 0;
-  const int rounds = random_cases(40);
-  for (int round = 0; round < rounds; ++round) {
+  const std::size_t rounds = draws_all() ? 40 : 3;
+  for (std::size_t round = 0; round < rounds; ++round) {
     const LayerGraph graph = stashing_chain(random, 8 + random() % 6);
     const Platform platform = swapping_platform(4, Bytes(1500 + static_cast<std::int64_t>(random() % 3000)),
                                                 50.0 + static_cast<double>(random() % 200));
@@ -274,7 +248,7 @@ TEST_CASE("memory policy: what any planner answers is sound, fits, and does only
       }
     }
   }
-  CHECK(helped > 2 * static_cast<std::size_t>(rounds));
+  CHECK(helped > rounds * 2);
   CHECK(timed > 0);
 }
 
@@ -309,7 +283,8 @@ TEST_CASE("memory policy: where all forwards come first, copies to the host are 
 TEST_CASE("memory policy: planners that choose actions claim no more time when they may choose both") {
   std::mt19937 random(7);
   std::size_t saved = 0;
-  for (int round = 0; round < 20; ++round) {
+  const std::size_t rounds = draws_all() ? 20 : 6;
+  for (std::size_t round = 0; round < rounds; ++round) {
     const LayerGraph graph = stashing_chain(random, 8 + random() % 8);
     const Platform platform = swapping_platform(4, Bytes(1500 + static_cast<std::int64_t>(random() % 3000)),
                                                 50.0 + static_cast<double>(random() % 200));
@@ -328,7 +303,7 @@ TEST_CASE("memory policy: planners that choose actions claim no more time when t
       }
     }
   }
-  CHECK(saved > 10);
+  CHECK(saved > rounds / 2);
 }
 
 TEST_CASE("memory policy: a device with several stages gets room for all of them") {

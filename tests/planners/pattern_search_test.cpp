@@ -63,8 +63,11 @@ TEST_CASE("madpipe patterns: the solution that the specification gives for M2 ho
 }
 
 TEST_CASE("madpipe patterns: the allocations of M1 run at 9") {
-  for (std::int64_t memory : {60, 50}) check_least(madpipe_m1(memory).chain(), kOuter, 9 * kUnit);
-  for (std::int64_t memory : {50, 45}) check_least(madpipe_m1(memory).chain(), kSecondAndLast, 9 * kUnit);
+  check_least(madpipe_m1(50).chain(), kOuter, 9 * kUnit);
+  check_least(madpipe_m1(45).chain(), kSecondAndLast, 9 * kUnit);
+  if (!draws_all()) return;
+  check_least(madpipe_m1(60).chain(), kOuter, 9 * kUnit);  // more memory makes neither faster
+  check_least(madpipe_m1(50).chain(), kSecondAndLast, 9 * kUnit);
 }
 
 TEST_CASE("madpipe patterns: the allocations of M4 run at 18 and 13") {

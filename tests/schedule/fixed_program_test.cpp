@@ -82,8 +82,10 @@ TEST_CASE("fixed orders: counts of a long run are those of its whole orders") {
   for (const ScheduleFamily* family : fixed_families()) {
     CAPTURE(family->name);
     for (const std::size_t devices : {4U, 40U, 100U}) {
+      if (devices == 100 && !draws_all()) continue;
       CAPTURE(devices);
-      const auto microbatches = static_cast<std::int64_t>(devices * (devices == 4 ? 4096 : 10));
+      const std::size_t on_few = draws_all() ? 4096 : 1024;
+      const auto microbatches = static_cast<std::int64_t>(devices * (devices == 4 ? on_few : 10));
       const Plan plan = fixed_plan({family->name, {}}, devices, microbatches);
       const ScheduleProgram program = compiled(plan);
       CHECK(program.in_flight == in_flight_of(program.orders({0, microbatches}), plan.stages.size()));

@@ -74,8 +74,9 @@ std::optional<Seconds> replayed(const PlannerInfo& planner, const Inputs& inputs
 }  // namespace
 
 TEST_CASE("director: no planner's plan replays faster, and the claim is the replayed time to the last bit") {
-  int slower = 0;
-  for (std::uint32_t seed = 1; seed <= testing::random_cases(200U); ++seed) {
+  std::uint32_t slower = 0;
+  const std::uint32_t cases = testing::draws_all() ? 200 : 8;
+  for (std::uint32_t seed = 1; seed <= cases; ++seed) {
     CAPTURE(seed);
     const Inputs inputs = random_cluster(seed);
     const PlanningChoices choices = with_options();
@@ -90,7 +91,7 @@ TEST_CASE("director: no planner's plan replays faster, and the claim is the repl
       if (*time > *best) ++slower;
     }
   }
-  CHECK(slower > testing::random_cases(100));
+  CHECK(slower > cases / 2);
 }
 
 TEST_CASE("director: S is at most the replayed time of every seed that was replayed") {

@@ -33,15 +33,15 @@ std::string without_progress(const std::string& text) {
 
 TEST_CASE("run: one and two workers give the same rows, and so does a study killed twice and resumed") {
   const TemporaryFolder whole;
-  test::write_noisy_study(whole, 12);
+  test::write_noisy_study(whole, 3);
   CHECK(shell("$S run $D/study.yaml --out $D/out --workers 1", whole.path()).code == 0);
   const std::string rows = rows_text(whole / "out");
   const std::string results = all_results(whole / "out");
-  CHECK(count(rows, "\n") == 120);
-  CHECK(count(rows, "\"status\":\"infeasible\"") == 24);
+  CHECK(count(rows, "\n") == 30);
+  CHECK(count(rows, "\"status\":\"infeasible\"") == 6);
   for (const bool parent : {true, false}) {
     const TemporaryFolder folder;
-    test::write_noisy_study(folder, 12);
+    test::write_noisy_study(folder, 3);
     const ShellRun resumed = kill_and_resume(folder, parent, parent ? 300 : 200);
     CHECK(without_progress(resumed.err) == "");
     CHECK(resumed.code == 0);
@@ -266,22 +266,22 @@ TEST_CASE("run: each seed has its own noise") {
 
 TEST_CASE("run: shards are parts of the same study, and filters take parts of it") {
   const TemporaryFolder folder;
-  test::write_noisy_study(folder, 12);
+  test::write_noisy_study(folder, 3);
   CHECK(
       shell("$S run $D/study.yaml --out $D/a --shard 1/2 && $S run $D/study.yaml --out $D/b --shard 2/2", folder.path())
           .code == 0);
-  CHECK(load_results({folder / "a"}).rows.size() == 60);
+  CHECK(load_results({folder / "a"}).rows.size() == 15);
   CHECK(load_results({folder / "a", folder / "b"}).is_complete());
   CHECK(shell("$S run $D/study.yaml --out $D/c --filter planner=uniform --filter microbatch_size=4", folder.path())
             .code == 0);
-  CHECK(load_results({folder / "c"}).rows.size() == 12);
+  CHECK(load_results({folder / "c"}).rows.size() == 3);
   CHECK(shell("$S run $D/study.yaml --out $D/c --resume", folder.path()).code == 0);
   CHECK(load_results({folder / "c"}).is_complete());
 }
 
 TEST_CASE("run: nothing that is there is lost") {
   const TemporaryFolder folder;
-  test::write_noisy_study(folder, 12);
+  test::write_noisy_study(folder, 3);
   const std::string start = "$S run $D/study.yaml --filter microbatch_size=1000 --out ";
   CHECK(shell(start + "$D/out", folder.path()).code == 0);
   const std::string rows = rows_text(folder / "out");
