@@ -15,14 +15,10 @@
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/graph_order.hpp"
 #include "tests/paths.hpp"
+#include "tests/schema_validator.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validation_results.hpp>
-#include <valijson/validator.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -38,33 +34,11 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// A schema, and a library that knows what it says.
-class Validator {
- public:
-  explicit Validator(const Json& schema) {
-    valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(schema), schema_);
-  }
-  /// That of a format, read once for all tests.
-  static Validator& of(const std::string& format) {
-    static std::map<std::string, Validator> known;
-    return known.try_emplace(format, Json::parse(json_schema(format))).first->second;
-  }
-
-  /// The first problem with its place; empty if there are none.
-  [[nodiscard]] std::string refusal(const Json& value) {
-    valijson::ValidationResults results;
-    if (validator_.validate(schema_, valijson::adapters::NlohmannJsonAdapter(value), &results)) return "";
-    valijson::ValidationResults::Error error;
-    REQUIRE(results.popError(error));
-    std::string place;
-    for (const std::string& part : error.context) place += part;
-    return place + ": " + error.description;
-  }
-
- private:
-  valijson::Schema schema_;
-  valijson::Validator validator_;  // keeps the expressions of patterns
-};
+/// The validator of a format, made once for all tests.
+testing::SchemaValidator& validator_of(const std::string& format) {
+  static std::map<std::string, testing::SchemaValidator> known;
+  return known.try_emplace(format, Json::parse(json_schema(format))).first->second;
+}
 
 const fs::path kSource = STAGECRAFT_SOURCE_DIR;
 const fs::path kGood = kSource / "tests/vectors/good";
@@ -158,7 +132,7 @@ TEST_CASE("json schema: every shipped and example file passes its schema and its
       FAIL_CHECK("the format '" << format << "' has no file in sim/io/schemas");
       continue;
     }
-    CHECK(Validator::of(format).refusal(as_json(read_text_file(path.string()), path.string())) == "");
+    CHECK(validator_of(format).refusal(as_json(read_text_file(path.string()), path.string())) == "");
     const auto reader = readers().find(format);
     if (reader != readers().end()) CHECK_NOTHROW(reader->second(path));
   }
@@ -236,7 +210,7 @@ TEST_CASE("json schema: defects that a schema can see are refused by it, too") {
   for (const auto& [file, format] : refused) {
     CAPTURE(file);
     const std::string path = (kSource / "tests/vectors/bad" / (file + ".yaml")).string();
-    CHECK_FALSE(Validator::of(format).refusal(as_json(read_text_file(path), path)).empty());
+    CHECK_FALSE(validator_of(format).refusal(as_json(read_text_file(path), path)).empty());
   }
 }
 
@@ -247,9 +221,9 @@ TEST_CASE("json schema: every request to a planner passes its schema, and its mo
     const std::string text = write_request(question);
     const Json request = Json::parse(text);
     const auto in_order = nlohmann::ordered_json::parse(text);
-    CHECK(Validator::of("request").refusal(request) == "");
-    CHECK(Validator::of("model").refusal(request["model"]) == "");
-    CHECK(Validator::of("platform").refusal(request["platform"]) == "");
+    CHECK(validator_of("request").refusal(request) == "");
+    CHECK(validator_of("model").refusal(request["model"]) == "");
+    CHECK(validator_of("platform").refusal(request["platform"]) == "");
     CHECK(parse_model(in_order["model"].dump(), "model").profiles.front() == question.graph);
     CHECK(parse_platform(in_order["platform"].dump(), "platform") == question.platform.spec);
     return request;
@@ -282,7 +256,7 @@ TEST_CASE("json schema: every request to a planner passes its schema, and its mo
 }
 
 TEST_CASE("json schema: defects of a study that a schema can see are refused by it, too") {
-  Validator& validator = Validator::of("study");
+  testing::SchemaValidator& validator = validator_of("study");
   const std::string head = "schema: stagecraft/study/1\nstudy: bad\nbase: {model: vgg16}\n";
   CHECK(validator.refusal(as_json(head, "study.yaml")) == "");
   std::istringstream lines(read_text_file((kSource / "tests/vectors/refused_studies.txt").string()));

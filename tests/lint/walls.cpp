@@ -72,8 +72,8 @@ struct ThirdParty {
 const std::vector<ThirdParty>& third_parties() {
   static const std::vector<ThirdParty> table = {
       {"yaml-cpp/.*", R"(sim/io/.*\.cpp)", "the .cpp files of sim/io"},
-      {"nlohmann/.*", R"((sim/io|tests)/.*\.cpp)", "the .cpp files of sim/io and tests"},
-      {"valijson/.*", R"(tests/.*\.cpp)", "the .cpp files of tests"},
+      {"nlohmann/.*", R"(sim/io/.*\.cpp|tests/.*)", "the .cpp files of sim/io, and tests"},
+      {"valijson/.*", R"(tests/.*)", "tests"},
       {"openssl/.*", R"(sim/io/.*\.cpp)", "the .cpp files of sim/io"},
       {R"(pugixml\.hpp)", R"(sim/io/.*\.cpp)", "the .cpp files of sim/io"},
       {R"(zlib\.h)", R"((sim/io|tests)/.*\.cpp)", "the .cpp files of sim/io and tests"},

@@ -4,11 +4,6 @@
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validation_results.hpp>
-#include <valijson/validator.hpp>
 
 #include <cstddef>
 #include <map>
@@ -101,32 +96,9 @@ Json whole_schema(const std::string& name) {
 
 }  // namespace
 
-class AnswerSchemas::Validators {
- public:
-  explicit Validators(const std::vector<std::string>& names) {
-    for (const std::string& name : names) {
-      const Json schema = whole_schema(name);
-      valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(schema), schemas_[name]);
-    }
-  }
-  [[nodiscard]] std::string refusal(const std::string& schema, const Json& answer) {
-    valijson::ValidationResults results;
-    const valijson::adapters::NlohmannJsonAdapter value(answer);
-    if (validator_.validate(schemas_.at(schema), value, &results)) return "";
-    valijson::ValidationResults::Error error;
-    REQUIRE(results.popError(error));
-    std::string place;
-    for (const std::string& part : error.context) place += part;
-    return place + ": " + error.description;
-  }
-
- private:
-  std::map<std::string, valijson::Schema> schemas_;
-  valijson::Validator validator_;  // keeps the expressions of patterns
-};
-
-AnswerSchemas::AnswerSchemas() : validators_(std::make_unique<Validators>(names())) {}
-AnswerSchemas::~AnswerSchemas() = default;
+AnswerSchemas::AnswerSchemas() {
+  for (const std::string& name : names()) validators_.try_emplace(name, whole_schema(name));
+}
 
 std::vector<std::string> AnswerSchemas::names() const {
   std::vector<std::string> names;
@@ -140,7 +112,7 @@ std::string AnswerSchemas::refusal(const std::string& schema, const std::string&
   const Json value = Json::parse(answer);
   const SchemaPart whole("#", schema);
   find_properties(whole.read(), value, whole, found_);
-  return validators_->refusal(schema, value);
+  return validators_.at(schema).refusal(value);
 }
 
 std::set<std::string> AnswerSchemas::missing() const {

@@ -1,6 +1,8 @@
 #pragma once
 
-#include <memory>
+#include "tests/schema_validator.hpp"
+
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,11 +14,6 @@ namespace stagecraft::test {
 class AnswerSchemas {
  public:
   AnswerSchemas();
-  ~AnswerSchemas();
-  AnswerSchemas(const AnswerSchemas&) = delete;
-  AnswerSchemas& operator=(const AnswerSchemas&) = delete;
-  AnswerSchemas(AnswerSchemas&&) = delete;
-  AnswerSchemas& operator=(AnswerSchemas&&) = delete;
 
   [[nodiscard]] std::vector<std::string> names() const;
   /// The first problem of a JSON text with its place; empty if there are none. Its properties count.
@@ -25,8 +22,7 @@ class AnswerSchemas {
   [[nodiscard]] std::set<std::string> missing() const;
 
  private:
-  class Validators;
-  std::unique_ptr<Validators> validators_;
+  std::map<std::string, testing::SchemaValidator> validators_;
   std::set<std::string> found_;
 };
 
