@@ -70,6 +70,17 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
+/// A hint for an option that other commands take; empty if none does.
+std::string other_commands_with(const std::string& option, const CLI::App& app, const CLI::App& verb) {
+  std::string commands;
+  for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (other->get_option_no_throw(option) == nullptr) continue;
+    commands += (commands.empty() ? "" : ", ") + other->get_name();
+  }
+  if (commands.empty()) return "";
+  return "an option of " + commands + "; see stagecraft " + verb.get_name() + " --help";
+}
+
 /// Refuses an argument that neither the program nor the chosen verb takes.
 [[noreturn]] void refuse_argument(const CLI::App& app, const std::string& argument) {
   const CLI::App* verb = chosen_verb(app);
@@ -77,7 +88,9 @@ std::vector<std::string> option_names(const CLI::App& app) {
   if (is_option) {
     const std::string name = argument.substr(0, argument.find('='));
     const std::vector<std::string> known = option_names(verb == nullptr ? app : *verb);
-    throw InputError("unknown option " + quote(name), {}, suggest_name(name, known));
+    const bool is_mistyped = verb == nullptr || nearest_name(name, known);
+    const std::string others = is_mistyped ? "" : other_commands_with(name, app, *verb);
+    throw InputError("unknown option " + quote(name), {}, others.empty() ? suggest_name(name, known) : others);
   }
   if (verb == nullptr) {
     throw InputError("unknown command " + quote(argument), {}, suggest_name(argument, verb_names()));

@@ -3,6 +3,7 @@
 #include "sim/engine/derived_figures.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -40,12 +41,13 @@ class Extension {
   bool holds_ = true;
 };
 
+constexpr std::array kTimeParts = {
+    &TimeSplit::compute,    &TimeSplit::recompute,       &TimeSplit::exchange, &TimeSplit::exposed_communication,
+    &TimeSplit::all_reduce, &TimeSplit::collective_wait, &TimeSplit::update,   &TimeSplit::idle,
+    &TimeSplit::ramps};
+
 void extend(TimeSplit& time, const TimeSplit& next, const Extension& by) {
-  for (Seconds TimeSplit::* part :
-       {&TimeSplit::compute, &TimeSplit::recompute, &TimeSplit::exchange, &TimeSplit::exposed_communication,
-        &TimeSplit::all_reduce, &TimeSplit::collective_wait, &TimeSplit::update, &TimeSplit::idle, &TimeSplit::ramps}) {
-    by.grow(time.*part, next.*part);
-  }
+  for (const auto part : kTimeParts) by.grow(time.*part, next.*part);
 }
 
 void extend(MemoryPeak& memory, const MemoryPeak& next, Extension& by) {
@@ -73,6 +75,23 @@ void extend(MemoryOverflow& overflow, const MemoryOverflow& next, Extension& by)
   by.grow(overflow.at, next.at);
   if (overflow.until && next.until) by.grow(*overflow.until, *next.until);
 }
+
+/// The largest difference between two figures so far, as a part of the larger one.
+class LargestDifference {
+ public:
+  void add(double one, double other, double of) {
+    if (of > 0.0) largest_ = std::max(largest_, std::abs(one - other) / of);
+  }
+  void add(double one, double other) { add(one, other, std::max(std::abs(one), std::abs(other))); }
+  void add(Seconds one, Seconds other) { add(one.value(), other.value()); }
+  void add(const MemoryPeak& one, const MemoryPeak& other) {
+    add(static_cast<double>(one.peak.value()), static_cast<double>(other.peak.value()));
+  }
+  [[nodiscard]] double value() const { return largest_; }
+
+ private:
+  double largest_ = 0.0;
+};
 
 }  // namespace
 
@@ -104,23 +123,26 @@ std::optional<Report> extended_report(const Report& shorter, const Report& longe
 }
 
 double largest_difference(const Report& a, const Report& b) {
-  double largest = 0.0;
-  const auto compare = [&](double one, double other) {
-    const double size = std::max(std::abs(one), std::abs(other));
-    if (size > 0.0) largest = std::max(largest, std::abs(one - other) / size);
-  };
-  compare(a.end.value(), b.end.value());
-  compare(a.measured.whole.value(), b.measured.whole.value());
-  compare(static_cast<double>(a.operations), static_cast<double>(b.operations));
+  LargestDifference largest;
+  const double measured = std::max(a.measured.whole, b.measured.whole).value();
+  largest.add(a.end, b.end);
+  largest.add(a.measured.whole, b.measured.whole);
+  largest.add(static_cast<double>(a.operations), static_cast<double>(b.operations));
   for (std::size_t i = 0; i < std::min(a.devices.size(), b.devices.size()); ++i) {
-    compare(a.devices[i].busy.value(), b.devices[i].busy.value());
-    compare(static_cast<double>(a.devices[i].memory.peak.value()),
-            static_cast<double>(b.devices[i].memory.peak.value()));
+    const DeviceReport& one = a.devices[i];
+    const DeviceReport& other = b.devices[i];
+    largest.add(one.busy, other.busy);
+    for (const auto part : kTimeParts) largest.add((one.time.*part).value(), (other.time.*part).value(), measured);
+    largest.add(one.memory, other.memory);
+    largest.add(static_cast<double>(one.in_flight_peak), static_cast<double>(other.in_flight_peak));
+  }
+  for (std::size_t i = 0; i < std::min(a.hosts.size(), b.hosts.size()); ++i) {
+    largest.add(a.hosts[i].memory, b.hosts[i].memory);
   }
   for (std::size_t i = 0; i < std::min(a.links.size(), b.links.size()); ++i) {
-    compare(a.links[i].carried, b.links[i].carried);
+    largest.add(a.links[i].carried, b.links[i].carried);
   }
-  return largest;
+  return largest.value();
 }
 
 }  // namespace stagecraft

@@ -17,7 +17,8 @@ namespace stagecraft {
                                                     const Platform& platform, const Measurement& measurement);
 
 /// The largest difference between a figure of one report and that of the other, as a part of it: of times, bytes of
-/// links and memory peaks. **Requires** reports of one plan.
+/// links, memory peaks and most microbatches in flight. What a device spends its time on counts as a part of the
+/// measured time. **Requires** reports of one plan.
 [[nodiscard]] double largest_difference(const Report& a, const Report& b);
 
 }  // namespace stagecraft

@@ -72,4 +72,19 @@ TEST_CASE("extended report: the largest difference is a part of the larger figur
   CHECK(largest_difference(b, a) == doctest::Approx(0.2));
 }
 
+TEST_CASE("extended report: the largest difference sees hosts, microbatches in flight and what takes a device's time") {
+  const Report a = report_of(4);
+  Report b = a;
+  b.devices[0].in_flight_peak = 1;
+  CHECK(largest_difference(a, b) == 1.0);
+  b = a;
+  b.devices[0].time.exposed_communication = Seconds(1.3);
+  CHECK(largest_difference(a, b) == doctest::Approx(0.1));  // of the measured 13 s
+  Report host = a;
+  host.hosts.push_back({HostId(0), {.peak = Bytes(4)}});
+  b = host;
+  b.hosts[0].memory.peak = Bytes(3);
+  CHECK(largest_difference(host, b) == 0.25);
+}
+
 }  // namespace stagecraft

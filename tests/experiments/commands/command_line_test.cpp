@@ -17,6 +17,9 @@ TEST_CASE("command line: a mistyped verb, option or argument is refused with the
   const Ran option = run({"schema", "plan", "--jsn=1"});
   CHECK(option.code == 2);
   CHECK(option.err.starts_with("stagecraft: error: unknown option '--jsn' (did you mean '--json'? known: "));
+  const Ran of_others = run({"schema", "plan", "--tensor=2"});
+  CHECK(of_others.err.starts_with("stagecraft: error: unknown option '--tensor' (an option of plan, compare, "));
+  CHECK(of_others.err.ends_with("; see stagecraft schema --help)\n"));
   const Ran argument = run({"schema", "plan", "model"});
   CHECK(argument.code == 2);
   CHECK(argument.err == "stagecraft: error: unexpected argument 'model' (see stagecraft schema --help)\n");
