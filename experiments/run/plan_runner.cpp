@@ -149,6 +149,7 @@ RunOutcome PlanRunner::evaluate_once(const ScheduleProgram& program, const RunLe
   std::int64_t operations = 0;
   TrafficFold traffic(platform_, program.kept->plan, choices_.iterations);
   RunOutcome outcome;
+  outcome.record.timeline.reserve(expected_spans(length, record));
   RunRecorder recorder(platform_, outcome.record, record);
   RunWatch watch([&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
     refuse_long_run(static_cast<double>(++operations));
@@ -178,6 +179,7 @@ RunOutcome PlanRunner::replay_once(const ScheduleProgram& program, const RunLeng
   const auto total = static_cast<std::uint64_t>(operations_of_a_microbatch * static_cast<double>(length.microbatches));
   ReplayOptions options;
   options.record = record;
+  options.spans = expected_spans(length, record);
   options.in_place = choices_.in_place && !extends_ && length == length_;  // a process can replay in place only once
   options.progress = [&](const ReplayProgress& progress) { activity.count(progress.operations, total, "operations"); };
   ReplayOutcome outcome =
@@ -189,6 +191,11 @@ RunOutcome PlanRunner::replay_once(const ScheduleProgram& program, const RunLeng
 double PlanRunner::least_operations(const RunLength& length) const {
   return static_cast<double>(length.microbatches) * static_cast<double>(program_.kept->plan.stages.size()) *
          static_cast<double>(choices_.iterations);
+}
+
+/// Of a short run: a forward and a backward of each microbatch on every stage, and two transfers.
+std::size_t PlanRunner::expected_spans(const RunLength& length, RecordPart record) const {
+  return record == RecordPart::Spans ? static_cast<std::size_t>(4.0 * least_operations(length)) : 0;
 }
 
 /// Refuses a run of so many operations if its record is wanted and may not have them.

@@ -11,6 +11,7 @@
 #include "sim/schedule/convergence.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -42,6 +43,7 @@ class PlanRunner {
   [[nodiscard]] RunOutcome replay_once(const ScheduleProgram& program, const RunLength& length, RecordPart record,
                                        double operations_of_a_microbatch);
   [[nodiscard]] double least_operations(const RunLength& length) const;
+  [[nodiscard]] std::size_t expected_spans(const RunLength& length, RecordPart record) const;
   void refuse_long_run(double operations) const;
   [[nodiscard]] RecordPart wanted_record(EngineChoice choice) const;
   [[nodiscard]] Report run(EngineChoice choice, const Engine& engine);

@@ -74,15 +74,26 @@ std::optional<RunOutcome> RepeatedRun::extended(const RunOutcome& shorter, const
   return RunOutcome{*std::move(report), *std::move(traffic), {}};
 }
 
-/// Tries two runs that differ by so many repetitions of the orders. The middle of what is measured of an asynchronous
-/// run moves by half of what is added, so there is a third run, by twice as much longer.
+/// The microbatches by which the long run and short ones differ that differ by so many repetitions of the orders. The
+/// middle of what is measured of an asynchronous run moves by half of what is added.
+std::int64_t RepeatedRun::unit_of(std::int64_t steps) const {
+  return (program_.synchronous ? 1 : 2) * steps * program_.repeats;
+}
+
+/// Runs the plan for so many microbatches, or the few more by which the long run is longer by some units.
+void RepeatedRun::run_shorter(const ShortRun& run, std::int64_t length, std::int64_t steps) {
+  length += (program_.kept->plan.microbatches - length) % unit_of(steps);
+  if (shorter_length_ != length) shorter_ = run({length, 0});
+  shorter_length_ = length;
+}
+
+/// Tries two runs that differ by so many repetitions of the orders, and for an asynchronous run a third one, which is
+/// by twice as much longer.
 std::optional<RunOutcome> RepeatedRun::attempt(const ShortRun& run, std::int64_t length, std::int64_t steps,
                                                const EvaluatedRun* evaluated) {
-  const std::int64_t microbatches = program_.kept->plan.microbatches;
+  run_shorter(run, length, steps);
+  length = shorter_length_;
   const std::int64_t more = steps * program_.repeats;
-  const std::int64_t unit = program_.synchronous ? more : 2 * more;
-  length += (microbatches - length) % unit;
-  shorter_ = run({length, 0});
   longer_ = run({length + more, 0});
   const Timeline& record = longer_.record.timeline;
   const RunClock clock = evaluated == nullptr ? RunClock::Sums : RunClock::SimGrid;
@@ -90,12 +101,12 @@ std::optional<RunOutcome> RepeatedRun::attempt(const ShortRun& run, std::int64_t
   if (!state) return std::nullopt;
   repetition_ = {.shorter = length,
                  .longer = length + more,
-                 .count = (microbatches - length) / more,
+                 .count = (program_.kept->plan.microbatches - length) / more,
                  .from = state->from,
                  .period = state->period,
                  .is_exact = evaluated == nullptr || are_alike(evaluated->longer, record)};
   if (program_.synchronous) return extended(shorter_, longer_, repetition_.count);
-  const RunOutcome longest = run({length + unit, 0});
+  const RunOutcome longest = run({length + 2 * more, 0});
   if (!moves_evenly(shorter_.record.timeline, longest.record.timeline, *state)) return std::nullopt;
   return extended(shorter_, longest, repetition_.count / 2);
 }
@@ -105,19 +116,19 @@ std::optional<RunOutcome> RepeatedRun::find(const ShortRun& run, const Evaluated
     const Repetition& known = evaluated->repetition;
     if (auto outcome = attempt(run, known.shorter, known.microbatches() / program_.repeats, evaluated)) return outcome;
   }
+  const RunClock clock = evaluated == nullptr ? RunClock::Sums : RunClock::SimGrid;
   std::int64_t most = program_.kept->plan.microbatches / kShortRuns;
   const auto is_short = [&](std::int64_t length, std::int64_t steps) {
     return length + 4 * steps * program_.repeats <= most;
   };
   for (std::int64_t length = first_length(); is_short(length, 1); length *= kLonger) {
-    if (auto outcome = attempt(run, length, 1, evaluated)) return outcome;
-    const Timeline& longer = longer_.record.timeline;
-    const std::int64_t each = std::ssize(longer) / length + 1;  // at least of a microbatch
+    run_shorter(run, length, 1);
+    const Timeline& record = shorter_.record.timeline;
+    const std::int64_t each = std::ssize(record) / length + 1;  // at least of a microbatch
     most = std::min(most, kMostOperations / each);
-    const std::optional<std::int64_t> steps =
-        repeating_steps(shorter_.record.timeline, longer, evaluated == nullptr ? RunClock::Sums : RunClock::SimGrid);
-    if (!steps || *steps == 1 || !is_short(length, *steps)) continue;
-    if (auto outcome = attempt(run, length, *steps, evaluated)) return outcome;
+    const std::int64_t steps = repeating_steps(record, program_.repeats, clock).value_or(1);
+    if (!is_short(length, steps)) continue;
+    if (auto outcome = attempt(run, length, steps, evaluated)) return outcome;
   }
   return std::nullopt;
 }

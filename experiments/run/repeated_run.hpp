@@ -77,7 +77,7 @@ class RepeatedRun {
 
   /// The outcome of the long run, without its record; none if no run of an eighth of its length comes into one state
   /// twice. `evaluated`: the run without contention, if transfers share links.
-  /// **Cost** that of runs of a few times the transient, together at most about that of the long run.
+  /// **Cost** that of runs of a few times the transient, together at most about half that of the long run.
   [[nodiscard]] std::optional<RunOutcome> find(const ShortRun& run, const EvaluatedRun* evaluated = nullptr);
 
   /// **Requires** that `find` has found something, as does what follows.
@@ -87,6 +87,8 @@ class RepeatedRun {
 
  private:
   [[nodiscard]] std::int64_t first_length() const;
+  [[nodiscard]] std::int64_t unit_of(std::int64_t steps) const;
+  void run_shorter(const ShortRun& run, std::int64_t length, std::int64_t steps);
   [[nodiscard]] std::optional<RunOutcome> attempt(const ShortRun& run, std::int64_t length, std::int64_t steps,
                                                   const EvaluatedRun* evaluated);
   [[nodiscard]] std::optional<RunOutcome> extended(const RunOutcome& shorter, const RunOutcome& longer,
@@ -95,8 +97,9 @@ class RepeatedRun {
   const Platform& platform_;
   const ScheduleProgram& program_;
   Repetition repetition_;
-  RunOutcome shorter_;  ///< of the last attempt
-  RunOutcome longer_;
+  std::int64_t shorter_length_ = 0;
+  RunOutcome shorter_;  ///< of that length
+  RunOutcome longer_;   ///< of the last attempt
 };
 
 }  // namespace stagecraft

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -91,41 +92,36 @@ Seconds last_difference(const Entries& shorter, const Entries& longer, Seconds p
   return last;
 }
 
-/// What both runs begin with on one track.
-struct Begin {
+/// What a run does on one track.
+struct Series {
   Entries entries;
-  std::size_t step = 0;  ///< entries by which the longer run has more
+  std::size_t step = 0;  ///< entries that some successive microbatches have
+
+  /// By how much later everything between the first third and the last quarter comes again after so many steps, if it
+  /// does.
+  [[nodiscard]] std::optional<Seconds> delay_after(std::size_t steps, RunClock clock) const {
+    const std::size_t by = step * steps;
+    if (by > entries.size() / 4) return std::nullopt;
+    const auto delay = [&](std::size_t i) { return entries[i + by]->start - entries[i]->start; };
+    const std::size_t begin = entries.size() / 3;
+    for (std::size_t i = begin; i + by < entries.size() * 3 / 4; ++i) {
+      const Seconds noise = noise_at(entries[i + by]->start, clock);
+      if (delay(i) - delay(begin) > noise || delay(begin) - delay(i) > noise) return std::nullopt;
+    }
+    return delay(begin);
+  }
 };
 
-/// On the tracks on which the longer run has more.
-std::vector<Begin> common_begins(const Tracks& before, const Tracks& after, RunClock clock) {
-  std::vector<Begin> begins;
-  Seconds until = kNever;
-  for (const auto& [track, entries] : before) {
-    const auto other = after.find(track);
-    if (other == after.end()) return {};
-    until = std::min(until, first_difference(entries, other->second, clock));
-    if (other->second.size() > entries.size()) begins.push_back({entries, other->second.size() - entries.size()});
+/// On the tracks on which so many successive microbatches have no more than a quarter of all.
+std::vector<Series> series_of(Tracks tracks, std::uint32_t microbatches) {
+  std::vector<Series> series;
+  for (auto& [track, entries] : tracks) {
+    const std::uint32_t first = entries[entries.size() / 3]->microbatch;
+    const auto is_in_step = [&](const TimelineEntry* entry) { return entry->microbatch - first < microbatches; };
+    const auto step = static_cast<std::size_t>(std::ranges::count_if(entries, is_in_step));
+    if (step <= entries.size() / 4) series.push_back({std::move(entries), step});
   }
-  for (Begin& begin : begins) {
-    const auto is_later = [&](const TimelineEntry* entry) { return entry->start >= until; };
-    begin.entries.erase(std::ranges::find_if(begin.entries, is_later), begin.entries.end());
-  }
-  return begins;
-}
-
-/// By how much later everything in the last two thirds of the track comes again after so many steps, if it does.
-std::optional<Seconds> delay_after(const Begin& begin, std::size_t steps, RunClock clock) {
-  const std::size_t by = begin.step * steps;
-  const std::size_t count = begin.entries.size();
-  if (by == 0 || by > count / 3) return std::nullopt;
-  const auto delay = [&](std::size_t i) { return begin.entries[i + by]->start - begin.entries[i]->start; };
-  const Seconds first = delay(count / 3);
-  for (std::size_t i = count / 3; i + by < count; ++i) {
-    const Seconds noise = noise_at(begin.entries[i + by]->start, clock);
-    if (delay(i) - first > noise || first - delay(i) > noise) return std::nullopt;
-  }
-  return first;
+  return series;
 }
 
 }  // namespace
@@ -144,17 +140,17 @@ std::optional<RepeatedState> repeated_state(const Timeline& shorter, const Timel
   return common.times() >= kTimes ? std::optional(common) : std::nullopt;
 }
 
-std::optional<std::int64_t> repeating_steps(const Timeline& shorter, const Timeline& longer, RunClock clock) {
-  const std::vector<Begin> begins = common_begins(tracks_of(shorter), tracks_of(longer), clock);
+std::optional<std::int64_t> repeating_steps(const Timeline& run, std::int64_t microbatches, RunClock clock) {
+  const std::vector<Series> all = series_of(tracks_of(run), static_cast<std::uint32_t>(microbatches));
   std::size_t most = 0;
-  for (const Begin& begin : begins) most = std::max(most, begin.entries.size() / begin.step / 3);
+  for (const Series& series : all) most = std::max(most, series.entries.size() / series.step / 4);
   for (std::size_t steps = 1; steps <= most; ++steps) {
-    const std::optional<Seconds> delay = delay_after(begins.front(), steps, clock);
-    const auto has_it_too = [&](const Begin& begin) {
-      const std::optional<Seconds> own = delay_after(begin, steps, clock);
-      return own && std::abs((*own - *delay).value()) <= noise_at(begin.entries.back()->start, clock).value();
+    const std::optional<Seconds> delay = all.front().delay_after(steps, clock);
+    const auto has_it_too = [&](const Series& series) {
+      const std::optional<Seconds> own = series.delay_after(steps, clock);
+      return own && std::abs((*own - *delay).value()) <= noise_at(series.entries.back()->start, clock).value();
     };
-    if (delay && std::ranges::all_of(begins, has_it_too)) return static_cast<std::int64_t>(steps);
+    if (delay && std::ranges::all_of(all, has_it_too)) return static_cast<std::int64_t>(steps);
   }
   return std::nullopt;
 }

@@ -39,11 +39,11 @@ struct RepeatedState {
 [[nodiscard]] std::optional<RepeatedState> repeated_state(const Timeline& shorter, const Timeline& longer,
                                                           RunClock clock);
 
-/// The number of times that the longer run has to be longer so that it may pass through one state twice: the least one
-/// after which, in the middle of the shorter run, everything comes again and later by the same. None if there is none
-/// up to a third of what both runs begin with. **Requires** as `repeated_state`. **Cost** O(operations) times the
-/// number, at worst.
-[[nodiscard]] std::optional<std::int64_t> repeating_steps(const Timeline& shorter, const Timeline& longer,
+/// By how many times so many microbatches a run has to be longer so that it may pass through one state twice: the least
+/// number after which, in the middle of this run, everything comes again and later by the same. None if there is none
+/// up to a quarter of the run. **Requires** a run as `repeated_state` does. **Cost** O(operations) times the number, at
+/// worst.
+[[nodiscard]] std::optional<std::int64_t> repeating_steps(const Timeline& run, std::int64_t microbatches,
                                                           RunClock clock);
 
 /// Whether both runs do the same at the same dates.

@@ -106,6 +106,7 @@ ReplayOutcome replay_in_place(const Platform& platform, OpSource source, const E
   ReplayOutcome outcome;
   Summary summary(platform, options.measurement, true);
   RunSink sink = summed_up_by(summary);
+  outcome.record.timeline.reserve(options.spans);
   RunRecorder recorder(platform, outcome.record, options.record);
   std::uint64_t spans = 0;
   sink.span = [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
@@ -128,6 +129,7 @@ ReplayOutcome replay(const Platform& platform, const std::function<OpSource()>& 
   if (options.in_place) return replay_in_place(platform, make_source(), events, options, true);
   ChildProcess child([&](FrameSender& sender) { run_in_child(platform, make_source, events, options, sender); });
   ReplayOutcome outcome;
+  outcome.record.timeline.reserve(options.spans);
   bool is_complete = false;
   while (const std::optional<Frame> frame = child.receive()) {
     switch (static_cast<RecordKind>(frame->kind)) {

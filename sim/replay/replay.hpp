@@ -8,6 +8,7 @@
 #include "sim/model/report.hpp"
 #include "sim/model/timeline.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -24,6 +25,7 @@ struct ReplayProgress {
 struct ReplayOptions {
   Measurement measurement;
   RecordPart record = RecordPart::None;
+  std::size_t spans = 0;  ///< the record has room for so many at once
   /// Run in this process instead of a child, without progress. SimGrid is started when two transfers share a link for
   /// the first time, and it can be started only once in the life of a process.
   bool in_place = false;
